@@ -133,7 +133,8 @@ check_results() { # check_results DIR: what `headcats run` leaves behind
         [ -s "$1/$path" ] || fail "headcats run left no $1/$path"
     done
     # Not through a pipe into `grep -q`: it stops reading at the first line, and pipefail then sees find's broken pipe.
-    [ -n "$(find "$1/blocks" -name '*.nc' -print -quit)" ] || fail "headcats run left no blocks in $1"
+    [ -n "$(find "$1/blocks" -maxdepth 1 -name '*@*.nc' -print -quit)" ] || fail "headcats run left no blocks in $1"
+    [ -z "$(find "$1/blocks" -name '*.nc' -path '*@*/*' -print -quit)" ] || fail "headcats run left parts in $1"
 }
 lint() { ruff check . && ruff format --check . && mypy && lint-imports; }
 export -f lint

@@ -4,6 +4,7 @@
 """
 
 import argparse
+import contextlib
 import datetime
 import errno
 import io
@@ -32,6 +33,8 @@ import headcats as hc
 from headcats.base.errors import HeadcatsError
 from headcats.results import whole_file, writer
 from headcats.results.checksum import content_of
+from headcats.results.folder import ResultsFolder
+from headcats.results.joined import checksums_in
 from headcats.study import identity
 
 OPTIONS = {
@@ -290,24 +293,50 @@ class Driver:
         """After a fault: a reader first, then the same run again, which must end as the undisturbed one did."""
         if status == 1:
             return "foreign error"
-        before = self._whole_blocks(folder)
+        before, other = self._whole_blocks(folder), self._whole_tables(folder)
         if self.read(folder) == "other numbers":
             return "silently wrong"
-        if in_child(lambda: self.run(folder)) != 0:
+        written = self.root / "written.json"
+        written.write_text("[]", encoding="utf-8")
+        if in_child(lambda: self.resume(folder, written)) != 0:
             return "not resumed"
-        after = self._whole_blocks(folder)
-        if any(after.get(name) != mark for name, mark in before.items()):
+        after = self._whole_tables(folder)
+        again = before & {(task, label) for task, label in json.loads(written.read_text(encoding="utf-8"))}
+        if again or any(after.get(name) != mark for name, mark in other.items()):
             return "finished block lost"
         found = content(folder)
         differing = {name for name in found | self.expected if found.get(name) != self.expected.get(name)}
         differing = {name for name in differing if not name.startswith("manifest.json.damaged")}
         return f"differs: {', '.join(sorted(differing))}" if differing else "nothing lost"
 
+    def resume(self, folder: Path, written: Path) -> None:
+        """The same run again, which notes the blocks that it makes."""
+        made: list[tuple[str, str]] = []
+        write = ResultsFolder.write_block
+
+        def noted(results: ResultsFolder, task: str, label: str, block: Any) -> str:
+            made.append((task, label))
+            written.write_text(json.dumps(made), encoding="utf-8")
+            return write(results, task, label, block)
+
+        ResultsFolder.write_block = noted  # type: ignore[method-assign]
+        self.run(folder)
+
     @staticmethod
-    def _whole_blocks(folder: Path) -> dict[str, tuple[int, int]]:
-        """Undamaged blocks, with what would tell that one was written again."""
+    def _whole_blocks(folder: Path) -> set[tuple[str, str]]:
+        """Task and method of the blocks in undamaged files."""
+        found = set()
+        for path in folder.glob("blocks/**/*.nc"):
+            with contextlib.suppress(HeadcatsError):
+                tasks = checksums_in(content_of(path.read_bytes()))
+                found |= {(path.stem, path.parent.name)} if tasks is None else {(task, path.stem) for task in tasks}
+        return found
+
+    @staticmethod
+    def _whole_tables(folder: Path) -> dict[str, tuple[int, int]]:
+        """Undamaged tables beside the blocks, with what would tell that one was written again."""
         marks = {}
-        for path in folder.rglob("*.nc"):
+        for path in folder.glob("*.nc"):
             try:
                 content_of(path.read_bytes())
                 marks[str(path)] = (path.stat().st_ino, path.stat().st_mtime_ns)

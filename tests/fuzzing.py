@@ -72,12 +72,15 @@ class TooLongError(BaseException):
 
 
 def good_folder(path: Path) -> Path:
-    """Results of four tasks by two methods."""
+    """Results of four tasks by two methods, of which one is finished."""
     folder, draw = ResultsFolder(path), np.random.default_rng(0)
+    checksums: dict[str, str] = {}
     for task in TASKS:
         for label in LABELS:
             values = draw.normal(0.05, 0.02, (12, 2, 3))
-            folder.write_block(task, label, block(values).assign_attrs(fingerprint="f"))
+            checksums[task] = folder.write_block(task, label, block(values).assign_attrs(fingerprint="f"))
+    stored = {task: folder.stored_part(task, LABELS[-1]) for task in TASKS}
+    folder.write_joined(LABELS[-1], stored, checksums=checksums, categories=TASKS)
     folder.write_suite(json.dumps({"name": "made up", "tasks": [{"name": task} for task in TASKS]}))
     folder.write_manifest(
         Manifest(
@@ -249,20 +252,14 @@ def manifest_structure(folder: Path, draw: random.Random) -> None:
 def block_bytes(folder: Path, draw: random.Random) -> None:
     """Bytes of a block."""
     path = draw.choice(sorted(folder.rglob("*.nc")))
-    damage(path, draw, lambda: ResultsFolder(folder).read_block(*path_key(path, folder)))
+    damage(path, draw, lambda: ResultsFolder(folder).read_table(path, again="-"))
     read_all(folder)
-
-
-def path_key(path: Path, folder: Path) -> tuple[str, str]:
-    """Task and method of a block."""
-    task, label = path.relative_to(folder / "blocks").parts
-    return task, label.removesuffix(".nc")
 
 
 def block_structure(folder: Path, draw: random.Random) -> None:
     """A block that is no block, with a checksum that fits."""
     path = draw.choice(sorted(folder.rglob("*.nc")))
-    made = ResultsFolder(folder).read_block(*path_key(path, folder))
+    made = ResultsFolder(folder).read_table(path, again="-")
     path.write_bytes(table_bytes(change_table(made, draw)))
     read_all(folder)
 

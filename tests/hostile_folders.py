@@ -79,7 +79,9 @@ def with_code(folder: Path) -> Path:
 
 def a_table(folder: Path, draw: random.Random, *, blocks: bool | None = None) -> Path:
     """A table: of a block, of another kind, or of either."""
-    tables = sorted(path for path in folder.rglob("*.nc") if blocks is None or (path.parts[-3] == "blocks") == blocks)
+    tables = sorted(
+        path for path in folder.rglob("*.nc") if blocks is None or ("blocks" in path.parts[-3:-1]) == blocks
+    )
     return draw.choice(tables)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from headcats.base.errors import DataError, OptionError, UnknownNameError, pluralize
+from headcats.results.block_files import slug
 from headcats.results.declaration import approximation_label
-from headcats.results.folder import slug
 from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults

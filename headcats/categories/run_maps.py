@@ -14,8 +14,8 @@ from headcats.categories.map_result import SPECIFIC, MapResult, block_title, cri
 from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.categories.map_tables import kept_judged, kept_map, with_descriptors
 from headcats.categories.shared import overlap
+from headcats.results.block_files import slug
 from headcats.results.declaration import controls_of
-from headcats.results.folder import slug
 from headcats.results.head_axes import noun
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults

@@ -35,21 +35,22 @@ def block_problem(block: xr.Dataset) -> str:
     """Problem of a block; "" for none. Blocks of methods that patch nothing are not looked into."""
     if "patched" not in block.variables:
         return "" if "score" in block.variables else "it has no `patched`"
+    variables = block.variables  # in a tenth of the time that the arrays of a dataset take
     for name, alternatives in _DIMS.items():
-        if name not in block.variables:
+        if name not in variables:
             continue
-        if block[name].dims not in alternatives:
-            return f"`{name}` has the dimensions {block[name].dims}, not {alternatives[0]}"
-        if not np.issubdtype(block[name].dtype, np.floating):
-            return f"`{name}` holds {block[name].dtype}, no floating-point numbers"
-    if empty := [str(dim) for dim, size in block["patched"].sizes.items() if size == 0]:
+        if variables[name].dims not in alternatives:
+            return f"`{name}` has the dimensions {variables[name].dims}, not {alternatives[0]}"
+        if not np.issubdtype(variables[name].dtype, np.floating):
+            return f"`{name}` holds {variables[name].dtype}, no floating-point numbers"
+    if empty := [str(dim) for dim, size in variables["patched"].sizes.items() if size == 0]:
         return f"`patched` is empty along {', '.join(empty)}"
     for name, dims in (_TEXTS | _NUMBERS).items():
-        if name in block.variables and block[name].dims != dims:
-            return f"`{name}` has the dimensions {block[name].dims}, not {dims}"
+        if name in variables and variables[name].dims != dims:
+            return f"`{name}` has the dimensions {variables[name].dims}, not {dims}"
     if "metric" not in block.coords:
         return "it has no coordinate `metric`"
     for name in _NUMBERS:
-        if name in block.variables and not np.issubdtype(block[name].dtype, np.integer):
-            return f"`{name}` holds {block[name].dtype}, no whole numbers"
+        if name in variables and not np.issubdtype(variables[name].dtype, np.integer):
+            return f"`{name}` holds {variables[name].dtype}, no whole numbers"
     return _text_problem(block)

@@ -1,9 +1,5 @@
-"""The results folder: a manifest and one netCDF file per task and method; one writes, any number read."""
+"""The results folder: a manifest and one netCDF file per method; one writes, any number read."""
 
-import hashlib
-import math
-import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,50 +7,25 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.base.errors import DamagedFileError, StorageError
-from headcats.results.block_schema import block_problem, joint_problem
-from headcats.results.checksum import checksum, json_content_of, json_with_checksum, read_file, stated_checksum
-from headcats.results.compact import restored
+from headcats.results.block_files import AGAIN, BLOCKS, BlockFiles
+from headcats.results.checksum import checksum, json_content_of, json_with_checksum, read_file
 from headcats.results.descriptors import DESCRIPTORS_FILE
-from headcats.results.manifest import MANIFEST, SUITE, Manifest
+from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.no_results import no_results
 from headcats.results.place import address_of
 from headcats.results.suite_text import SUITE_FILE
-from headcats.results.tables import as_written, read_checked, read_table, table_bytes
-from headcats.results.whole_file import below_a_file, check_links, check_path, write_whole
+from headcats.results.tables import table_bytes
+from headcats.results.whole_file import below_a_file, check_links, write_whole
 from headcats.results.writer import held_for_writing
 
-BLOCKS = "blocks"
 VIEWS, INDEX = "views", "index.json"
 KEPT = ".kept"
 """Folder of tables that can be computed again; hidden, as it is no part of the results."""
 _PARTS = (MANIFEST, SUITE_FILE, DESCRIPTORS_FILE, BLOCKS, VIEWS, KEPT, "evidence*")
-_AGAIN = "The same `headcats run`"
-_LONGEST = 150  # characters of a file name; file systems take 255 bytes
 
 
-def slug(name: str) -> str:
-    """A file name for any task or method name; where characters had to be replaced, a hash keeps names apart."""
-    # Windows does not tell upper from lower case, so names that differ in case alone must differ in the hash too.
-    safe = re.sub(r"[^a-z0-9._=@-]", "_", name)
-    if safe == name and not name.startswith(".") and len(name) <= _LONGEST:
-        return name
-    return f"{safe.lstrip('.')[:_LONGEST]}-{hashlib.blake2b(name.encode('utf-8'), digest_size=4).hexdigest()}"
-
-
-class ResultsFolder:
-    """Files of one study under one folder; a killed run leaves complete files only.
-
-    Attributes:
-        path: The folder; it is made at the first write.
-
-    Raises:
-        StorageError: No folder can have that path, or it may not be looked into.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        check_path(self.path)
-        self._most: float | None = None  # bytes of a table, by the manifest
+class ResultsFolder(BlockFiles):
+    """Files of one study under one folder; a killed run leaves complete files only."""
 
     @property
     def manifest_path(self) -> Path:
@@ -140,26 +111,13 @@ class ResultsFolder:
     @property
     def holds_results(self) -> bool:
         """True if there are files of headcats beside the manifest, or without it."""
-        return self.suite_path.is_file() or any(self.path.glob(f"{BLOCKS}/*/*.nc"))
+        return self.suite_path.is_file() or any(self.table_files())
 
     def whole_tables(self) -> Iterator[tuple[Path, xr.Dataset]]:
         """Blocks, parts and descriptors that are there and can be read, whatever the manifest says."""
-        for path in sorted([*self.path.glob(f"{BLOCKS}/**/*.nc"), self.descriptors_path]):
+        for path in sorted([*self.table_files(), self.descriptors_path]):
             with suppress(StorageError):
-                yield path, self.read_table(path, again=_AGAIN)
-
-    def read_table(self, path: Path, *, again: str) -> xr.Dataset:
-        """`headcats.results.tables.read_table` of a file in this folder; a compact block is restored."""
-        if self._most is None:
-            self._most = math.inf
-            with suppress(StorageError):
-                self.read_manifest()
-        with as_written(f"{path}", again=again):
-            return restored(read_table(path, again=again, most=self._most))
-
-    def read_checked(self, path: Path) -> bytes:
-        """`headcats.results.tables.read_checked` of a block."""
-        return read_checked(path, again=_AGAIN)
+                yield path, self.read_table(path, again=AGAIN)
 
     @property
     def suite_path(self) -> Path:
@@ -177,61 +135,14 @@ class ResultsFolder:
         except FileNotFoundError:
             return ""
         except DamagedFileError as error:
-            raise DamagedFileError(f"{self.suite_path} is damaged: {error}. {_AGAIN} writes it again.") from None
+            raise DamagedFileError(f"{self.suite_path} is damaged: {error}. {AGAIN} writes it again.") from None
         except OSError as error:
             problem = error.strerror or error
-            raise DamagedFileError(f"{self.suite_path} cannot be read: {problem}. {_AGAIN} writes it again.") from None
+            raise DamagedFileError(f"{self.suite_path} cannot be read: {problem}. {AGAIN} writes it again.") from None
 
     def write_suite(self, text: str) -> None:
         """Replace the suite."""
         write_whole(self.suite_path, json_with_checksum(text))
-
-    def block_path(self, task: str, label: str) -> Path:
-        """File of the block of a task and a method@positions."""
-        return self.path / BLOCKS / slug(task) / f"{slug(label)}.nc"
-
-    def read_block(self, task: str, label: str) -> xr.Dataset:
-        """A block.
-
-        Raises:
-            DamagedFileError: The file is damaged, or is of another task or method.
-            StorageError: There is no such file.
-        """
-        path = self.block_path(task, label)
-        block = self.read_table(path, again=_AGAIN)
-        if (stored := (block.attrs.get("task"), block.attrs.get("label"))) != (task, label):
-            problem = f"it is of {stored}, not {(task, label)}"
-            raise DamagedFileError(f"{path} is damaged: {problem}. {_AGAIN} makes it again.")
-        if problem := (joint_problem if task == SUITE else block_problem)(block):
-            raise DamagedFileError(f"{path} is damaged: {problem}. {_AGAIN} makes it again.")
-        return block
-
-    def write_block(self, task: str, label: str, block: xr.Dataset) -> str:
-        """Write one block, with its task and label in the attributes; returns the checksum of the file."""
-        data = table_bytes(block.assign_attrs(task=task, label=label))
-        write_whole(self.block_path(task, label), data)
-        return stated_checksum(data)
-
-    def part_path(self, label: str, part: str) -> Path:
-        """File of one finished part (a seed, a relation) of a joint method."""
-        return self.path / BLOCKS / SUITE / slug(label) / f"{slug(part.replace('/', '='))}.nc"
-
-    def read_parts(self, label: str) -> tuple[dict[str, xr.Dataset], list[str]]:
-        """Name -> content of every finished part of a joint method; and what is wrong with damaged ones."""
-        parts, problems = {}, []
-        for path in sorted((self.path / BLOCKS / SUITE / slug(label)).glob("*.nc")):
-            try:
-                part = self.read_table(path, again=_AGAIN)
-                parts[str(part.attrs["part"])] = part
-            except StorageError as error:
-                problems.append(str(error))
-            except KeyError:
-                problems.append(f"{path} is damaged: it does not say which part it is. {_AGAIN} makes it again.")
-        return parts, problems
-
-    def write_part(self, label: str, part: str, block: xr.Dataset) -> None:
-        """Write one finished part of a joint method."""
-        write_whole(self.part_path(label, part), table_bytes(block.assign_attrs(part=part, label=label)))
 
     @property
     def descriptors_path(self) -> Path:
@@ -244,7 +155,7 @@ class ResultsFolder:
         Raises:
             DamagedFileError: The file is damaged.
         """
-        return self.read_table(self.descriptors_path, again=_AGAIN) if self.descriptors_path.exists() else None
+        return self.read_table(self.descriptors_path, again=AGAIN) if self.descriptors_path.exists() else None
 
     def write_descriptors(self, descriptors: xr.Dataset) -> None:
         """Replace the descriptors of heads."""

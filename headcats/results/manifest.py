@@ -23,7 +23,7 @@ from headcats.results.records import (
 from headcats.results.typed import MisfitError, fitted
 
 MANIFEST = "manifest.json"
-FORMAT = 3
+FORMAT = 4
 """Format of a results folder and of a series; a folder of another format is refused."""
 SUITE = "_suite"
 """Key of joint methods, in place of a task. No task can have this name."""

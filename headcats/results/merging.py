@@ -12,9 +12,11 @@ import xarray as xr
 
 from headcats.base.errors import DamagedFileError, PlanError, StorageError, pluralize
 from headcats.base.registry import lookup
+from headcats.results.block_files import BLOCKS, MOST_JOINED
+from headcats.results.checksum import stated_checksum
 from headcats.results.compact import COMPACT, WHOLE, as_whole, check_store, compacted, loss_of
 from headcats.results.descriptors import join_descriptors
-from headcats.results.folder import BLOCKS, ResultsFolder
+from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
 from headcats.results.loading import load, read_whole_results
 from headcats.results.manifest import SUITE, Manifest
@@ -23,6 +25,7 @@ from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.sources import moved_source
 from headcats.results.suite_text import parse_suite, suite_tasks
+from headcats.results.tables import table_bytes
 
 _NAMED = 5
 """Tasks that a message names."""
@@ -75,6 +78,7 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder, sto
     merged.model = merged.model.with_sources(lambda source: moved_source(source, first, after))
     merged.suite_source = moved_source(merged.suite_source, first, after)
     blocks: dict[tuple[str, str], xr.Dataset] = {}
+    checksums: dict[tuple[str, str], str] = {}
     joint_blocks: dict[str, list[xr.Dataset]] = {}
     parts: dict[str, dict[str, xr.Dataset]] = {}
     descriptors: xr.Dataset | None = None
@@ -90,7 +94,9 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder, sto
             descriptors = run.descriptors if descriptors is None else join_descriptors(descriptors, run.descriptors)
         for task, labels in run.tasks.items():
             for label in labels:
-                _add(blocks, (task, label), run.block(task, label), f"Block {label!r} of task {task!r} in {place}")
+                key, block = (task, label), run.block(task, label)
+                if _add(blocks, key, block, f"Block {label!r} of task {task!r} in {place}"):
+                    checksums[key] = run.blocks.checksums[key]
         for label, block in run.joint_blocks.items():
             joint_blocks.setdefault(label, []).append(block)
             of_method, problems = ResultsFolder(place.folder).read_parts(label)
@@ -103,8 +109,11 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder, sto
     merged.tasks = dict(sorted(merged.tasks.items(), key=lambda entry: places_of.get(entry[0], len(places_of))))
     blocks |= {(SUITE, label): _joined(label, same, parts.get(label, {})) for label, same in joint_blocks.items()}
     stored = compacted if store == COMPACT else as_whole
-    blocks = {key: stored(block) for key, block in blocks.items()}
-    _write(target, merged, blocks, parts, suite, descriptors)
+    for key, block in blocks.items():
+        blocks[key] = stored(block)
+        if key in checksums and blocks[key] is not block:
+            checksums[key] = stated_checksum(table_bytes(blocks[key]))
+    _write(target, merged, blocks, checksums, parts, suite, descriptors)
 
 
 def join_parts(method: Any, parts: Mapping[str, xr.Dataset], *, categories: str, model: str) -> xr.Dataset:
@@ -123,16 +132,17 @@ def _write(
     target: ResultsFolder,
     manifest: Manifest,
     blocks: Mapping[tuple[str, str], xr.Dataset],
+    checksums: Mapping[tuple[str, str], str],
     parts: Mapping[str, Mapping[str, xr.Dataset]],
     suite: str,
     descriptors: xr.Dataset | None,
 ) -> None:
     try:
-        for (task, label), block in blocks.items():
-            checksum = target.write_block(task, label, block)
-            records = manifest.blocks.get(task, {})
-            if label in records:  # not of a block whose run was stopped before the manifest was written
-                records[label] = replace(records[label], checksum=checksum)
+        for label in dict.fromkeys(label for _, label in blocks):
+            of_method = {task: block for (task, other), block in blocks.items() if other == label}
+            _write_method(
+                target, manifest, label, of_method, {task: checksums.get((task, label), "") for task in of_method}
+            )
         for label, parts_of_method in parts.items():
             for name, part in parts_of_method.items():
                 target.write_part(label, name, part)
@@ -152,11 +162,30 @@ def _write(
         raise
 
 
-def _add(blocks: dict[Any, xr.Dataset], key: Any, block: xr.Dataset, description: str) -> None:
+def _write_method(
+    target: ResultsFolder,
+    manifest: Manifest,
+    label: str,
+    blocks: Mapping[str, xr.Dataset],
+    checksums: Mapping[str, str],
+) -> None:
+    if joined := SUITE not in blocks and sum(block.nbytes for block in blocks.values()) <= MOST_JOINED:
+        categories = {task: manifest.tasks[task].category for task in blocks}
+        target.write_joined(label, blocks, checksums=checksums, categories=categories)
+    for task, block in blocks.items():
+        checksum = checksums[task] if joined else target.write_block(task, label, block)
+        records = manifest.blocks.get(task, {})
+        if label in records:  # not of a block whose run was stopped before the manifest was written
+            records[label] = replace(records[label], checksum=checksum)
+
+
+def _add(blocks: dict[Any, xr.Dataset], key: Any, block: xr.Dataset, description: str) -> bool:
+    """Add a block or part, unless one of the same prompts that has lost less is there; True if it is added."""
     if key in blocks and blocks[key].attrs.get("fingerprint") != block.attrs.get("fingerprint"):
         raise PlanError(f"{description} was made with other prompts than in a folder before.")
-    if key not in blocks or _lost(block) <= _lost(blocks[key]):
+    if added := key not in blocks or _lost(block) <= _lost(blocks[key]):
         blocks[key] = block
+    return added
 
 
 def _lost(block: xr.Dataset) -> float:

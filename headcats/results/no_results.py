@@ -30,7 +30,7 @@ def no_results(path: Path) -> str:
     if inside := [folder.as_posix() for folder in _folders(path)]:
         more = f" and {len(inside) - _NAMED} more" if len(inside) > _NAMED else ""
         return f"{path} is {what}, with results in {', '.join(inside[:_NAMED])}{more}: name one of these."
-    if any(path.glob("blocks/*/*.nc")):
+    if any(path.glob("blocks/**/*.nc")):
         return f"{path} has blocks, but no {MANIFEST}: repeat the `headcats run` that made them, which takes them up."
     if path.resolve() == Path.cwd():
         return f"{path} is {what}; `headcats run` makes one, in results/mini-icl, which is then to be named here."

@@ -19,4 +19,4 @@ def other_model(table: xr.Dataset, model: ModelRecord) -> str:
         return "another model"
     if "patched" not in table or "layer" not in table.coords or not model.layers:
         return ""  # a joint method may read some layers
-    return "" if table["layer"].values.tolist() == list(model.layers) else "other layers"
+    return "" if table.variables["layer"].values.tolist() == list(model.layers) else "other layers"

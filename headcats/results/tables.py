@@ -1,6 +1,10 @@
-"""Tables as netCDF files with a checksum."""
+"""Tables as netCDF files with a checksum, written and read by xarray.
+
+It neither masks nor scales numbers nor makes times of them: what is written comes back to the bit.
+"""
 
 import contextlib
+import io
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,8 +15,7 @@ import xarray as xr
 
 from headcats.base.errors import DamagedFileError, HeadcatsError, StorageError
 from headcats.results.checksum import checksum, content_of, read_file, with_checksum
-from headcats.results.netcdf import read_netcdf
-from headcats.results.netcdf_writing import netcdf_bytes
+from headcats.results.untrusted import check_untrusted
 from headcats.results.writer import WRITER
 
 T = TypeVar("T")
@@ -20,12 +23,19 @@ T = TypeVar("T")
 WRITTEN_WITH = "written_with"
 """Attribute of tables that were written together: the same in all of them."""
 _TRIES, _PAUSE = 20, 0.1
+_PACKING = ("zlib", "complevel", "shuffle")
 
 
 def table_bytes(table: xr.Dataset) -> bytes:
     """A table as the content of a netCDF file, for `write_whole`."""
+    if times := [name for name, of in table.variables.items() if of.dtype.kind in "mM"]:
+        raise TypeError(f"{times[0]!r} holds times")  # which nothing here reads as such
     # Made in memory first: HDF5 reports a full disk late and in many ways, an ordinary write at once and in one.
-    return with_checksum(netcdf_bytes(table))
+    plain = {
+        name: {"_FillValue": None} | {key: value for key, value in of.encoding.items() if key in _PACKING}
+        for name, of in table.variables.items()
+    }
+    return with_checksum(bytes(table.to_netcdf(engine="h5netcdf", encoding=plain)))
 
 
 def read_table(path: Path, *, again: str, most: float = 0) -> xr.Dataset:
@@ -34,7 +44,7 @@ def read_table(path: Path, *, again: str, most: float = 0) -> xr.Dataset:
     Args:
         path: The file.
         again: The command that makes it again, such as "`headcats evidence DIR`".
-        most: Bytes that what is compressed in it may take in memory (see `headcats.results.netcdf.largest_table`).
+        most: Bytes that what is compressed in it may take in memory (see `headcats.results.untrusted.largest_table`).
 
     Raises:
         DamagedFileError: The file is damaged, takes more memory than it may, or the disk cannot read it.
@@ -60,16 +70,39 @@ def read_checked(path: Path, *, again: str) -> bytes:
 
 def parse_table(checked: bytes, path: Path, *, again: str, most: float = 0) -> xr.Dataset:
     """The table in bytes that `read_checked` gave."""
+    with of_hdf5(path, again=again):
+        try:
+            return _read(checked, most=most)
+        except DamagedFileError as error:
+            raise DamagedFileError(f"{path} is damaged: {error}. {again} makes it again.") from None
+
+
+@contextlib.contextmanager
+def of_hdf5(path: Path, *, again: str) -> Iterator[None]:
+    """Raise DamagedFileError in place of errors of HDF5; arguments of `read_table`."""
     try:
-        return read_netcdf(checked, most=most)  # which does not look behind the end of what HDF5 wrote
-    except DamagedFileError as error:
-        raise DamagedFileError(f"{path} is damaged: {error}. {again} makes it again.") from None
-    except (MemoryError, ImportError):
+        yield
+    except (HeadcatsError, MemoryError, ImportError):
         raise
     except Exception as error:  # HDF5 has errors of many types for what somebody else made
         raise DamagedFileError(
             f"{path} is damaged: HDF5 cannot read it ({type(error).__name__}). {again} makes it again."
         ) from error
+
+
+def _read(checked: bytes, *, most: float) -> xr.Dataset:
+    check_untrusted(checked, most=most)
+    # HDF5 does not look behind the end of what it wrote.
+    with xr.open_dataset(
+        io.BytesIO(checked), engine="h5netcdf", mask_and_scale=False, decode_times=False, concat_characters=False
+    ) as stored:
+        table = stored.load()
+    for of in table.variables.values():  # the rest would cut longer texts that are joined to those of the file
+        of.encoding = {key: of.encoding[key] for key in _PACKING if of.encoding.get("zlib")}
+    table.encoding = {}
+    texts = {name: of.astype(str) for name, of in table.variables.items() if of.dtype.kind == "O"}  # of earlier xarray
+    coords = {name: texts.pop(name) for name in table.coords if name in texts}
+    return table.assign(texts).assign_coords(coords) if texts or coords else table
 
 
 @contextlib.contextmanager

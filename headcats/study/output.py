@@ -1,9 +1,9 @@
-"""The manifest of a run, and where the run puts what it makes: a results folder that can be extended, or memory."""
+"""Where a run puts what it makes: a results folder that can be extended, or memory; and the manifest, which grows."""
 
-import contextlib
+import functools
 import json
 import logging
-import os
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,32 +11,23 @@ from typing import TypeVar
 
 import xarray as xr
 
-from headcats.base.errors import DamagedFileError, PlanError, StorageError
-from headcats.models.adapter import HookedModel
+from headcats.base.errors import DamagedFileError, PlanError
+from headcats.results.block_files import BLOCKS, MOST_JOINED
 from headcats.results.checksum import stated_in
 from headcats.results.compact import COMPACT, WHOLE, Loss, compacted, loss_of
-from headcats.results.folder import BLOCKS, ResultsFolder
+from headcats.results.folder import ResultsFolder
+from headcats.results.joined import is_plain
 from headcats.results.loading import load
-from headcats.results.manifest import MANIFEST, SUITE, Manifest
+from headcats.results.manifest import SUITE, Manifest
 from headcats.results.options import Store
 from headcats.results.origin import other_model
-from headcats.results.records import PlanRecord
-from headcats.results.sources import stored_source
+from headcats.results.records import BlockRecord
 from headcats.results.tree import tree
-from headcats.results.typed import MisfitError
 from headcats.results.whole_file import check_path
-from headcats.study.identity import (
-    category_records,
-    changed_conditions,
-    check_same_plan,
-    describe_differences,
-    new_manifest,
-    own_code,
-)
-from headcats.study.plan import Study
 
 T = TypeVar("T")
-_OTHERS = "Blocks of tasks and methods that are not of this run come back when they are asked for again."
+_NONE: dict[str, xr.Dataset] = {}
+_KEPT = 2**24  # bytes of the blocks of a method that are not read again to be joined
 _log = logging.getLogger("headcats")
 
 
@@ -60,14 +51,12 @@ class Output:
         self.store: Store = WHOLE
         self.losses: list[Loss] = []
         self._blocks: dict[tuple[str, str], xr.Dataset] = {}
+        self._joined: dict[str, dict[str, tuple[xr.Dataset, str]]] = {}
+        self._kept: dict[str, dict[str, xr.Dataset]] = defaultdict(dict)  # until they are joined, few megabytes
         self._descriptors: xr.Dataset | None = None
 
-    def checksum(self, task: str, label: str) -> str:
-        """Checksum of the file of a finished block; "" of results in memory."""
-        return "" if self.folder is None else stated_in(self.folder.block_path(task, label), least=0)
-
-    def block(self, task: str, label: str, *, fingerprint: str) -> xr.Dataset | None:
-        """A finished block, or None where there is none or a damaged one.
+    def record(self, task: str, label: str, *, fingerprint: str) -> BlockRecord | None:
+        """Record of a finished block, or None where there is none or a damaged one.
 
         Raises:
             PlanError: It was made from other prompts, or of another model.
@@ -75,14 +64,29 @@ class Output:
         """
         if self.folder is None:
             return None
-        folder, path = self.folder, self.folder.block_path(task, label)
+        folder, path = self.folder, self.folder.part_path(label, task)
         check_path(path)
-        if not path.exists():
+        if path.exists():
+            block = _undamaged(lambda: folder.read_block(task, label), None)
+            checksum = "" if block is None else stated_in(path, least=0)
+        else:
+            path, (block, checksum) = folder.joined_path(label), self._joined_blocks(label).get(task, (None, ""))
+        if block is None:
             return None
-        block = _undamaged(lambda: folder.read_block(task, label), None)
-        if block is not None:
-            self._check_made_alike(path, block, fingerprint)
-        return block
+        self._check_made_alike(path, block, fingerprint)
+        return replace(block_record(block), checksum=checksum)
+
+    def _joined_blocks(self, label: str) -> dict[str, tuple[xr.Dataset, str]]:
+        """Task -> its block without prompts, and its checksum, of what the run has found in one file."""
+        if self.folder is not None and label not in self._joined:
+            folder = self.folder
+            checksums = _undamaged(lambda: folder.joined_checksums(label), None) or {}
+            blocks = _undamaged(lambda: folder.read_joined(label), _NONE) if checksums else {}
+            self._joined[label] = {
+                task: (block.isel(prompt=slice(0), missing_dims="ignore").copy(deep=True), checksums[task])
+                for task, block in blocks.items()
+            }
+        return self._joined.get(label, {})
 
     def parts(self, label: str, *, fingerprints: dict[str, str]) -> dict[str, xr.Dataset]:
         """Every finished part of a joint method, those without a fingerprint here too; damaged ones are left out.
@@ -132,11 +136,43 @@ class Output:
         if self.store == COMPACT:
             block = compacted(block)
             self.losses += [loss for loss in [loss_of(block)] if loss is not None]
+        block = block.assign_attrs(task=task, label=label)
         checksum = self.folder.write_block(task, label, block)
         if task != SUITE:
             records = self.manifest.blocks[task]
             records[label] = replace(records[label], checksum=checksum)
+            if is_plain(block) and sum(kept.nbytes for kept in (block, *self._kept[label].values())) <= _KEPT:
+                self._kept[label][task] = block
         self.save_manifest()
+
+    def join(self, label: str) -> None:
+        """Join the finished blocks of a task method into one file; a run that is killed within does it the next time.
+
+        They stay as they are where one is damaged or of other prompts than the manifest says, which a reader names, and
+        where they are too many.
+        """
+        if self.folder is None:
+            return
+        folder, kept = self.folder, self._kept.pop(label, {})
+        records = {
+            task: of[label] for task, of in self.manifest.blocks.items() if label in of and not of[label].refusal
+        }
+        parts = {task: path for task in records if (path := folder.part_path(label, task)).is_file()}
+        size = sum(path.stat().st_size for path in (*parts.values(), folder.joined_path(label)) if path.is_file())
+        if not parts or size > MOST_JOINED:
+            return
+        found = dict(_undamaged(lambda: folder.stored_blocks(label), _NONE) if self._joined_blocks(label) else {})
+        checksums = {task: checksum for task, (_, checksum) in self._joined_blocks(label).items()}
+        for task, path in parts.items():
+            block = kept.get(task)
+            if block is None:
+                block = _undamaged(functools.partial(folder.stored_part, task, label), None)
+            found[task] = xr.Dataset() if block is None else block
+            checksums[task] = stated_in(path, least=0)
+        blocks = {task: found.get(task, xr.Dataset()) for task in records}
+        if all(blocks[task].attrs.get("fingerprint") == record.fingerprint for task, record in records.items()):
+            categories = {task: self.manifest.tasks[task].category for task in records}
+            folder.write_joined(label, blocks, checksums=checksums, categories=categories)
 
     def keep_part(self, label: str, part: str, block: xr.Dataset) -> None:
         """Keep a part of a joint method; in memory, the block that all parts are joined to is enough."""
@@ -207,82 +243,10 @@ class Output:
         return load(self.folder.path)
 
 
-def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: Study) -> Output:
-    """Where a study goes on.
-
-    Raises:
-        PlanError: The folder holds another plan.
-        StorageError: It cannot be read, or its manifest is of no run of headcats.
-    """
-    folder = None if out is None else ResultsFolder(out)
-    manifest = None if folder is None else _usable_manifest(folder)
-    if folder is None or manifest is None:
-        manifest = new_manifest(model, study, folder=None if folder is None else folder.path)
-        if folder is not None:
-            _check_what_is_there(folder, manifest)
-    else:
-        check_same_plan(manifest, model, study, folder=folder.path)
-        if changed := changed_conditions(manifest):
-            _log.warning(
-                "%s has blocks that were made under other conditions (%s): what this run adds may differ from them in "
-                "the last digits, or more. The manifest notes the conditions of each block.",
-                folder.path,
-                "; ".join(changed),
-            )
-    output = Output(manifest, study.suite_text(), folder)
-    if study.suite.source or output.stored_suite != output.suite:
-        manifest.suite_source = stored_source(study.suite.source, None if folder is None else folder.path)
-    code_now = own_code(study)
-    if other_code := manifest.changed_code(code_now):
-        raise PlanError(
-            f"The code of {other_code} is not what it was when results were put into {out}: both would be in one "
-            "map. Name another folder with --out (out=...)."
-        )
-    manifest.own_code |= code_now
-    manifest.extend(
-        methods=[spec.label for spec in study.methods],
-        # Tells a run that was stopped from one that is finished.
-        requested=[task.name for task in study.cells],
-        categories=category_records(study),
-    )
-    return output
-
-
-def _usable_manifest(folder: ResultsFolder) -> Manifest | None:
-    """The manifest of a folder; None where a run begins a new one: there is none, or a damaged one beside blocks."""
-    try:
-        manifest = folder.read_manifest()
-        if manifest is None and folder.holds_results:
-            _log.warning("%s has blocks and no %s. This run begins one. %s", folder.path, MANIFEST, _OTHERS)
-        return manifest
-    except DamagedFileError as error:
-        if not folder.holds_results:
-            raise StorageError(
-                f"{folder.manifest_path} is not of headcats, or damaged beside no results: name another folder with "
-                "--out (out=...), or remove it."
-            ) from None
-        copy = folder.copy_manifest()
-        _log.warning(
-            "%s This run begins a new one; the damaged one is kept as %s. %s",
-            error,
-            copy.name,
-            _OTHERS,
-        )
-        return None
-
-
-def _check_what_is_there(folder: ResultsFolder, manifest: Manifest) -> None:
-    """A PlanError for results whose manifest is lost and that the run of a new one would bury."""
-    for path, table in folder.whole_tables():
-        differences = [problem] if (problem := other_model(table, manifest.model)) else []
-        with contextlib.suppress(KeyError, TypeError, ValueError, MisfitError):  # a table of somebody else
-            stored = PlanRecord.from_dict(json.loads(table.attrs["plan"]))
-            differences += describe_differences(stored.differences(manifest.plan))
-        if differences:
-            raise PlanError(
-                f"{path} is of another run ({'; '.join(differences)}), and {MANIFEST} is lost. Repeat that run, which "
-                "begins it anew, or name another folder with --out (out=...)."
-            )
+def block_record(block: xr.Dataset) -> BlockRecord:
+    """The record of a finished block in the manifest."""
+    counted = {"fingerprint": block.attrs["fingerprint"], "dropped": int(block.attrs["dropped"])}
+    return BlockRecord.from_dict(json.loads(block.attrs["provenance"]) | counted)
 
 
 def _undamaged(read: Callable[[], T], default: T) -> T:

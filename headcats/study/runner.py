@@ -21,8 +21,9 @@ from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.writer import RUN
 from headcats.study.joint_run import JointWork
+from headcats.study.opening import open_output
 from headcats.study.options import Elsewhere, Share, StudyOptions, takes_options
-from headcats.study.output import Output, open_output
+from headcats.study.output import Output
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study, check_methods, study_of
 from headcats.study.preparation import Preparation

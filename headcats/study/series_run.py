@@ -22,7 +22,8 @@ from headcats.base.errors import (
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.source import Revision, find_revisions, local_folder, training_step
-from headcats.results.folder import ResultsFolder, slug
+from headcats.results.block_files import slug
+from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.records import ModelRecord

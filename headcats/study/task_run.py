@@ -1,19 +1,16 @@
 """Methods that score one task at a time: task by task, block by block; what is finished stays."""
 
-import json
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-
-import xarray as xr
 
 from headcats.base.errors import pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.results.records import BlockRecord, TaskRecord
 from headcats.study.distractors import settle_distractors
 from headcats.study.identity import conditions_since, fingerprint
-from headcats.study.output import Output
+from headcats.study.output import Output, block_record
 from headcats.study.plan import Study
 from headcats.study.progress import PartsClock, progress_bar
 from headcats.study.scorer import Scored, Scorer
@@ -81,6 +78,8 @@ class TaskWork:
                 if skipped or not isinstance(made, TaskRecord):
                     clock.finished(task.name, skipped=skipped, seconds=seconds[task] or None)
                     clock.begin()
+        for label in dict.fromkeys(spec.label for specs in cells.values() for spec in specs):
+            self.output.join(label)
         report_skipped(self.preparation, self.study, self.manifest)
 
     def _settle_distractors(self, progress: bool | None) -> None:
@@ -110,7 +109,7 @@ class TaskWork:
             reason = getattr(spec.method, "why_dropped", "have no counterpart")
             _log.warning("%s on task %s leaves out %d prompts, which %s", spec.label, task.name, dropped, reason)
         records[spec.label] = replace(
-            _block_record(block),
+            block_record(block),
             seconds=round(scored.seconds, 3),
             versions=conditions_since(self.manifest),
             device=scored.device,
@@ -126,16 +125,10 @@ class TaskWork:
         prompts = [batch.fingerprint() for batch in self.preparation.of(name).scored]
         for spec in specs:
             mark = fingerprint(prompts, self.preparation.also_read(name, spec), spec.label, self.study.metrics)
-            block = self.output.block(name, spec.label, fingerprint=mark)
-            if block is None:
+            record = self.output.record(name, spec.label, fingerprint=mark)
+            if record is None:
                 missing[spec] = mark
             else:
                 # A run that was stopped between writing the block and the manifest.
-                record = replace(_block_record(block), checksum=self.output.checksum(name, spec.label))
                 self.manifest.blocks.setdefault(name, {}).setdefault(spec.label, record)
         return missing
-
-
-def _block_record(block: xr.Dataset) -> BlockRecord:
-    counted = {"fingerprint": block.attrs["fingerprint"], "dropped": int(block.attrs["dropped"])}
-    return BlockRecord.from_dict(json.loads(block.attrs["provenance"]) | counted)

@@ -25,6 +25,7 @@ from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.sharing import _files
 from headcats.results.tables import read_table, table_bytes
+from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
@@ -246,7 +247,7 @@ def test_what_is_kept_of_other_blocks_is_removed_and_never_mixed_in(kept_folder:
 
 
 def test_nothing_is_kept_of_results_with_a_damaged_block(folder: Path) -> None:
-    (folder / "blocks" / "always_b" / "denoising_patch@last.nc").write_bytes(b"")
+    write_whole(ResultsFolder(folder).part_path("denoising_patch@last", "always_b"), b"")
     with pytest.warns(hc.errors.StorageWarning):
         tables, _ = mapped(folder)
     assert "always_b" not in tables["scores"]["task"]

@@ -20,7 +20,8 @@ from results.folders import LABEL, block, change_manifest, files, folder, manife
 import headcats as hc
 from headcats.base.errors import DamagedFileError, DataError, StorageError, StorageWarning
 from headcats.results import whole_file
-from headcats.results.folder import ResultsFolder, slug
+from headcats.results.block_files import slug
+from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load, read_whole_results
 from headcats.results.manifest import SUITE
 from headcats.results.merging import merge
@@ -142,7 +143,7 @@ def test_a_full_disk_leaves_what_is_there_as_it_is(tmp_path, full_disk):
         with pytest.raises(StorageError, match="No space left"):
             write()
         assert files(path) == before
-    assert not (path / "blocks" / "b").exists()
+    assert not made.part_path(LABEL, "b").exists()
 
 
 def test_an_interruption_while_writing_leaves_no_temporary_file(tmp_path, monkeypatch):
@@ -173,7 +174,7 @@ def test_leftovers_of_a_killed_run_are_removed_and_nothing_else(tmp_path):
     path = folder(tmp_path / "r", "a")
     (path / ".draft.999999999-1.tmp").write_bytes(b"of another program")
     before = files(path)
-    (path / "blocks" / "a" / f".{LABEL}.nc.999999999-1@{whole_file._host()}.tmp").write_bytes(b"half")
+    (path / "blocks" / LABEL / f".a.nc.999999999-1@{whole_file._host()}.tmp").write_bytes(b"half")
     with ResultsFolder(path).writing("a test"):
         pass
     assert files(path) == before | {LOCK: files(path)[LOCK]}
@@ -199,7 +200,7 @@ def test_a_run_into_the_current_folder_is_not_advised(tmp_path, monkeypatch):
     assert "--out" not in str(problem.value)
 
 
-@for_each("name", ["blocks/a/denoising_patch@last.nc", "suite.json", "descriptors.nc"])
+@for_each("name", ["blocks/denoising_patch@last/a.nc", "suite.json", "descriptors.nc"])
 def test_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(tmp_path, name):
     path = folder(tmp_path / "r", "a")
     ResultsFolder(path).write_suite('{"tasks": []}')
@@ -210,7 +211,8 @@ def test_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(tmp_path, name):
 
 
 @for_each(
-    "name", ["blocks", "blocks/a", "blocks/a/denoising_patch@last.nc", "suite.json", "evidence", ".kept", "views"]
+    "name",
+    ["blocks", f"blocks/{LABEL}", f"blocks/{LABEL}/a.nc", "suite.json", "evidence", ".kept", "views"],
 )
 def test_a_link_out_of_the_folder_is_refused(tmp_path, name):
     path = folder(tmp_path / "r", "a")
@@ -227,11 +229,11 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path, name):
 
 
 def test_other_links_are_followed(tmp_path):
-    path, file = folder(tmp_path / "snapshots" / "r", "a"), "blocks/a/denoising_patch@last.nc"
+    path, file = folder(tmp_path / "snapshots" / "r", "a"), f"blocks/{LABEL}/a.nc"
     (tmp_path / "link").symlink_to(path)
     assert "missing" not in load(tmp_path / "link").attrs
     (tmp_path / "blobs").mkdir()
-    for target in (path / "blocks" / "a" / "b.nc", tmp_path / "blobs" / "b"):  # the second as in the cache of the hub
+    for target in (path / "blocks" / LABEL / "b.nc", tmp_path / "blobs" / "b"):  # the second as in the cache of the hub
         (path / file).resolve().rename(target)
         (path / file).unlink(missing_ok=True)
         (path / file).symlink_to(target)
@@ -447,11 +449,11 @@ def test_a_damaged_block_is_named_and_left_out(tmp_path, damage):
     path = folder(tmp_path / "r", "a", "b")
     file = ResultsFolder(path).block_path("a", LABEL)
     file.write_bytes(_damaged(file.read_bytes(), damage))
-    with pytest.raises(DamagedFileError, match=rf"{LABEL}\.nc is damaged"):
+    with pytest.raises(DamagedFileError, match=rf"{LABEL}/a\.nc is damaged"):
         ResultsFolder(path).read_block("a", LABEL)
-    with pytest.warns(StorageWarning, match=rf"lacks 1 file.*blocks/a/{LABEL}\.nc is damaged"):
+    with pytest.warns(StorageWarning, match=rf"lacks 1 file.*blocks/{LABEL}/a\.nc is damaged"):
         run = RunResults(load(path))
-    assert list(run.missing) == [f"blocks/a/{LABEL}.nc"]
+    assert list(run.missing) == [f"blocks/{LABEL}/a.nc"]
     assert run.scored_tasks == ["b"]
     with pytest.raises(DamagedFileError, match=r"is damaged"):
         read_whole_results(find_place(path))
@@ -477,7 +479,7 @@ def test_a_block_that_is_gone_is_named(tmp_path):
     path = folder(tmp_path / "r", "a", "b")
     ResultsFolder(path).block_path("b", LABEL).unlink()
     with pytest.warns(StorageWarning, match=r"No such file"):
-        assert list(RunResults(load(path)).missing) == [f"blocks/b/{LABEL}.nc"]
+        assert list(RunResults(load(path)).missing) == [f"blocks/{LABEL}/b.nc"]
 
 
 def test_the_disk_cannot_read_a_block(tmp_path, monkeypatch):

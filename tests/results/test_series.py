@@ -51,9 +51,12 @@ def test_what_is_written_is_read(tmp_path):
     [
         ("{", "is damaged"),
         ("[]", "is damaged"),
-        ('{"format": 3, "revisions": []}', "lacks its checksum"),
-        (json_with_checksum('{"format": 3, "revisions": 3}').decode(), "revisions .* got 3"),
-        (json_with_checksum('{"format": 3, "revisions": [{"name": "a", "folder": "../b"}]}').decode(), r"'\.\./b'"),
+        (f'{{"format": {FORMAT}, "revisions": []}}', "lacks its checksum"),
+        (json_with_checksum(f'{{"format": {FORMAT}, "revisions": 3}}').decode(), "revisions .* got 3"),
+        (
+            json_with_checksum(f'{{"format": {FORMAT}, "revisions": [{{"name": "a", "folder": "../b"}}]}}').decode(),
+            r"'\.\./b'",
+        ),
         ('{"format": 1, "revisions": []}', "format 1, .* run it again"),
     ],
 )

@@ -64,7 +64,7 @@ class TestPush:
         address = hc.push(results, NAME)
         repository = pushed(somebody)
         assert address == f"{ADDRESS}@{repository.refs['main']}"
-        tables = {f"blocks/{task}/{folders.LABEL}.nc" for task in ("plural", "capital")} | {"evidence.nc"}
+        tables = {f"blocks/{folders.LABEL}/{task}.nc" for task in ("plural", "capital")} | {"evidence.nc"}
         assert set(repository.files()) == {"README.md", ".gitattributes", "manifest.json", "suite.json", *tables}
         assert len(repository.commits) == 2, "the repository, and one commit"
         xr.testing.assert_identical(hc.load(ADDRESS), hc.load(results))
@@ -198,7 +198,7 @@ class TestPush:
         for nothing in (in_memory, in_memory["plural"], 3):
             with pytest.raises(DataError, match="lie in none"):
                 hc.push(nothing, NAME)  # type: ignore[arg-type]
-        (results / "blocks" / "plural" / f"{folders.LABEL}.nc").write_bytes(b"damaged")
+        (results / "blocks" / folders.LABEL / "plural.nc").write_bytes(b"damaged")
         with pytest.raises(StorageError, match="is damaged"):
             hc.push(results, NAME)
         assert somebody.log == []
@@ -215,6 +215,17 @@ class TestRead:
             hc.load(f"{ADDRESS}@draft")
         check_sentence(error, f"Could not read {ADDRESS}@draft: ", "HF_HUB_OFFLINE=1 is set", "set HF_HOME")
         assert len(somebody.log) == asked
+
+    def test_a_copy_that_is_not_whole(self, somebody: Hub, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        hc.push(results, NAME)
+        hc.load(ADDRESS)
+        (block,) = Path(huggingface_hub.constants.HF_HUB_CACHE).rglob(f"{folders.LABEL}/plural.nc")
+        block.unlink()
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        with pytest.raises(StorageError, match=r"1 file, blocks/denoising_patch@last/plural\.nc"):
+            hc.load(ADDRESS)
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+        assert set(RunResults(hc.load(ADDRESS)).tasks) == {"plural", "capital"}
 
     def test_what_is_not_there(self, somebody: Hub, results: Path) -> None:
         somebody.add("somebody/texts", {"data.csv": b"a,b"}, "dataset")

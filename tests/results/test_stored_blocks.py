@@ -6,12 +6,13 @@ from results.folders import LABEL, block, manifest
 
 import headcats as hc
 from headcats.base.errors import DamagedFileError, StorageWarning
-from headcats.results import folder as folder_module
+from headcats.results import stored_blocks
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 from headcats.results.records import BlockRecord
-from headcats.results.stored_blocks import LARGE
+
+LARGE = 500_000
 
 
 @pytest.fixture
@@ -29,8 +30,8 @@ def large(tmp_path):
 def test_a_large_block_is_read_when_it_is_looked_up_and_not_kept(large, monkeypatch):
     path, _ = large
     with monkeypatch.context() as patched:
-        patched.setattr(folder_module, "read_checked", lambda *args, **options: pytest.fail("a whole file is read"))
-        run = open_results(find_place(path))
+        patched.setattr(stored_blocks, "read_checked", lambda *args, **options: pytest.fail("a whole file is read"))
+        run = open_results(find_place(path), checked_later=LARGE)
     assert list(run.blocks) == [("a", LABEL)]
     first, second = (run.block("a", LABEL) for _ in range(2))
     assert first is not second
@@ -42,7 +43,7 @@ def test_damage_within_a_large_block_is_seen_when_it_is_read(large):
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    run = open_results(find_place(path))
+    run = open_results(find_place(path), checked_later=LARGE)
     with pytest.raises(DamagedFileError, match="checksum"):
         run.block("a", LABEL)
     with pytest.warns(StorageWarning, match="lacks 1 file"):
@@ -54,7 +55,7 @@ def test_a_large_block_that_is_cut_or_of_another_run_is_seen_at_once(large):
     whole = file.read_bytes()
     file.write_bytes(whole[:-1000])
     with pytest.warns(StorageWarning, match="lacks 1 file"):
-        open_results(find_place(path))
+        open_results(find_place(path), checked_later=LARGE)
     ResultsFolder(path).write_block("a", LABEL, block(fingerprint="other"))
     with pytest.warns(StorageWarning, match="lacks 1 file"):
-        open_results(find_place(path))
+        open_results(find_place(path), checked_later=LARGE)

@@ -82,7 +82,7 @@ def test_the_numbers_are_those_of_one_process(study: Study, on_nodes: Path) -> N
 def test_what_is_finished_is_not_done_again(study: Study, nodes: Any, on_nodes: Path, tmp_path: Path) -> None:
     out = tmp_path / "r"
     shutil.copytree(on_nodes, out)
-    lost = out / "blocks" / "always_b" / "mean_ablation@all.nc"
+    lost = out / "blocks" / "mean_ablation@all.nc"
     lost.unlink()
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*.nc") if path.name != "descriptors.nc"}
     assert study.states(study.run(nodes.address, out)) == {"same bits"}

@@ -143,13 +143,16 @@ def test_more_tasks_and_methods_extend_a_folder(model, options, finished, tmp_pa
     """In three steps, and every step leaves what is there; the numbers are those of a run in one go."""
     path, two = tmp_path / "r", ["always_b", "always_a"]
     hc.run(model, out=path, **options | {"tasks": ["always_b"], "methods": ["mean_ablation"]})
-    first = blocks(path)
+    first, made = blocks(path), stored(path).blocks["always_b"]["mean_ablation@all"]
     hc.run(model, out=path, **options | {"tasks": two, "methods": ["denoising_patch"]})
     second = blocks(path)
     hc.run(model, out=path, **options | {"tasks": two})
     third = blocks(path)
-    assert (len(first), len(second), len(third)) == (1, 3, 4)
-    assert first.items() < second.items() < third.items()
+    assert list(first) == ["blocks/mean_ablation@all.nc"]
+    assert first.items() < second.items()
+    assert list(third) == ["blocks/denoising_patch@last.nc", "blocks/mean_ablation@all.nc"]
+    assert third["blocks/denoising_patch@last.nc"] == second["blocks/denoising_patch@last.nc"]
+    assert stored(path).blocks["always_b"]["mean_ablation@all"] == made, "it is not scored again"
     assert_same_numbers(hc.load(path), hc.load(finished), tasks=two)
     assert set(stored(path).methods) == set(METHODS)
     assert {task: set(records) for task, records in stored(path).blocks.items()} == {task: set(METHODS) for task in two}
@@ -390,11 +393,11 @@ def test_blocks_of_another_model_are_not_taken_up(other_model, options, finished
         shutil.rmtree(path / "blocks" / removed, ignore_errors=True)  # in the end what is known of the heads is left
 
 
-def test_a_run_of_another_plan_does_not_bury_results_without_a_manifest(model, options, finished, tmp_path):
+def test_a_run_of_another_plan_does_not_bury_results_without_a_manifest(model, options, tmp_path):
     """The task has no block there, so no prompts disagree."""
-    path = shutil.copytree(finished, tmp_path / "r")
+    path = tmp_path / "r"
+    hc.run(model, out=path, **options | {"tasks": ["always_b"]})
     (path / "manifest.json").unlink()
-    shutil.rmtree(path / "blocks" / "always_a")
     with pytest.raises(PlanError, match="n_prompts: 8 there, 7"):
         hc.run(model, out=path, **options | {"n_prompts": 7, "tasks": ["always_a"]})
     assert not (path / "manifest.json").exists()

@@ -25,7 +25,7 @@ from headcats.models.checks import check_model
 from headcats.papers.head_gating.log_probs import GateTexts, NextTokenData, gate_texts
 from headcats.papers.head_gating.settings import N_SEEDS, PRESETS, STAGES, GatingSettings
 from headcats.papers.head_gating.stages import Advance, fit_gates
-from headcats.results.folder import slug
+from headcats.results.block_files import slug
 from headcats.results.manifest import MANIFEST
 from headcats.results.tables import read_table, table_bytes
 from headcats.results.whole_file import write_whole

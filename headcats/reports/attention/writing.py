@@ -18,9 +18,10 @@ from headcats.models.checks import check_model
 from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
 from headcats.reports.attention.page import GENERATOR, Shared, thumbnails, view_page
+from headcats.results.block_files import slug
 from headcats.results.checksum import json_with_checksum, text_checksum
 from headcats.results.finding import line
-from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
+from headcats.results.folder import INDEX, VIEWS, ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.manifest import Manifest
 from headcats.results.place import find_place

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headcats.categories.map_spec import MapSpec
-from headcats.results.folder import slug
+from headcats.results.block_files import slug
 from headcats.results.place import Place
 
 

@@ -19,8 +19,9 @@ from headcats.base.errors import DamagedFileError, HeadcatsError, StorageError
 from headcats.categories.map_spec import EVIDENCE, EVIDENCE_TABLES, MapSpec
 from headcats.evidence.verdicts import VERDICTS
 from headcats.reports.text.evidence import evidence_findings
+from headcats.results.block_files import slug
 from headcats.results.checksum import json_content_of, read_file, text_checksum
-from headcats.results.folder import INDEX, VIEWS, ResultsFolder, slug
+from headcats.results.folder import INDEX, VIEWS, ResultsFolder
 from headcats.results.place import Place
 from headcats.results.run_results import STATE, RunResults
 from headcats.results.tables import MixedTablesError, as_written, check_set, read_whole, set_bytes

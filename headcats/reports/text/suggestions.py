@@ -15,9 +15,9 @@ from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.categories.run_maps import agreed_map, joint_map, judged_map, scored_map
 from headcats.methods.spec import MethodSpec
+from headcats.results.block_files import slug
 from headcats.results.declaration import Declaration, default_methods, registered, registered_declarations
 from headcats.results.finding import line
-from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.options import options_of

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,12 @@ from results.folders import change_manifest
 from headcats.reports.page.saved import saved_evidence, saved_views
 from headcats.results import tables
 from headcats.results.checksum import json_with_checksum
+from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
+from headcats.results.whole_file import write_whole
+
+FIRST = "denoising_patch@last"
 
 
 def with_looks(**side: object) -> str:
@@ -112,7 +115,9 @@ def test_evidence_with_an_unknown_verdict_is_named(copied: Path):
 def test_closed_folders_in_an_open_one_are_named(copied: Path, monkeypatch: pytest.MonkeyPatch):
     """Refuse every look at their files, to root as well; their names can still be listed."""
     (copied / "views").mkdir(exist_ok=True)
-    closed = {"blocks/always_a": "caution.missing", "evidence": "evidence.unusable", "views": "views.unusable"}
+    results = ResultsFolder(copied)
+    results.write_block("always_a", FIRST, results.read_block("always_a", FIRST))
+    closed = {f"blocks/{FIRST}": "caution.missing", "evidence": "evidence.unusable", "views": "views.unusable"}
     within = tuple(f"{copied / name}{os.sep}" for name in closed)
     for owner, name, use in ((os, "stat", os.stat), (Path, "read_bytes", Path.read_bytes)):
 
@@ -128,12 +133,13 @@ def test_closed_folders_in_an_open_one_are_named(copied: Path, monkeypatch: pyte
 
 def test_a_damaged_block_is_said_and_not_counted(copied: Path):
     """Of the tasks that were scored, one has no other block."""
-    for file in (copied / "blocks" / "always_a").glob("*.nc"):
-        file.write_bytes(file.read_bytes()[:-1])
+    results = ResultsFolder(copied)
+    for label in results.read_manifest().methods:
+        write_whole(results.part_path(label, "always_a"), b"")
     found = said(copied, "answer caution")
     ran, files = found["answer.ran"].fields, found["caution.missing"].fields["files"]
     assert (ran["scored"], ran["tasks"]) == (2, 4)
-    assert all(file.startswith("blocks/always_a/") for file in files)
+    assert all(file.endswith("/always_a.nc") for file in files)
 
 
 def test_no_verdict_stands_beside_other_tasks_than_were_tested(copied: Path):
@@ -142,7 +148,6 @@ def test_no_verdict_stands_beside_other_tasks_than_were_tested(copied: Path):
             manifest[part].pop("always_c")
 
     change_manifest(copied, forget)
-    shutil.rmtree(copied / "blocks" / "always_c")
     found = said(copied, "answer evidence")
     assert not {"answer.verdicts", "evidence.verdicts", "answer.not_tested", "evidence.missing"} & set(found)
     for id in ("answer.test_lost", "evidence.unusable"):

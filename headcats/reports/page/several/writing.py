@@ -25,8 +25,8 @@ from headcats.reports.page.several.sections import (
     structure,
     training,
 )
+from headcats.results.block_files import slug
 from headcats.results.finding import first_names, line
-from headcats.results.folder import slug
 from headcats.results.sources import is_bundled
 from headcats.results.whole_file import write_whole
 
