@@ -22,7 +22,8 @@ from headcats.results.block_schema import block_problem, joint_problem
 from headcats.results.checksum import read_file, stated_checksum, stated_in
 from headcats.results.compact import restored
 from headcats.results.joined import OF_TASKS, checksums_in, checksums_of, join_blocks, split_blocks
-from headcats.results.manifest import MANIFEST, SUITE, Manifest
+from headcats.results.manifest import SUITE, Manifest
+from headcats.results.place import MANIFEST
 from headcats.results.tables import as_written, of_hdf5, read_checked, read_table, table_bytes
 from headcats.results.whole_file import check_path, remove_empty, write_whole
 

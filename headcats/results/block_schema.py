@@ -1,6 +1,9 @@
-"""What a block must hold to be used: one of a task for effects (docs/schema.md, "Raw block"), a joint one its names."""
+"""What a block must hold (docs/schema.md, "Raw block"), and blocks of several batches of prompts as one."""
 
 import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,6 +15,7 @@ _DIMS: dict[str, list[tuple[str, ...]]] = {
 }
 _TEXTS = {"metric": ("metric",), "item": ("prompt",), "distractor_task": ("prompt",)}
 _NUMBERS = {"layer": ("layer",), "head": ("head",)}
+_LEVELS = 2
 _JSON = ("categories", "declaration", "provenance", "summary")
 
 
@@ -54,3 +58,40 @@ def block_problem(block: xr.Dataset) -> str:
         if name in variables and not np.issubdtype(variables[name].dtype, np.integer):
             return f"`{name}` holds {variables[name].dtype}, no whole numbers"
     return _text_problem(block)
+
+
+def mark_noise(ds: xr.Dataset, noise: Any) -> xr.Dataset:
+    """A sweep with `noise (metric)`, if any, and `below_noise`: |mean over prompts of patched - base| < 2 noise."""
+    if noise is None:
+        return ds
+    limits = xr.DataArray(np.asarray(noise), dims="metric")
+    change = (ds.patched - ds[ds.attrs["base"]]).mean("prompt")
+    return ds.assign(noise=limits, below_noise=abs(change) < _LEVELS * limits)
+
+
+def join_batches(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Blocks of one method joined along `prompt`, with the noise, the paths and the worst self-check of all of them."""
+    numbers = [part.drop_vars(("noise", "below_noise"), errors="ignore") for part in parts]
+    joined = xr.concat(numbers, dim="prompt", data_vars="minimal", coords="different", compat="equals", join="exact")
+    attrs = {"path": "; ".join(dict.fromkeys(part.attrs["path"] for part in parts))} if "path" in parts[0].attrs else {}
+    if "self_check" in parts[0].attrs:
+        attrs["self_check"] = worst_check(part.attrs["self_check"] for part in parts)
+    provenance = json.dumps(json.loads(parts[0].attrs["provenance"]) | attrs, ensure_ascii=False)
+    # Sweeps of a script drop nothing, and do not count it.
+    dropped = {"dropped": sum(part.attrs["dropped"] for part in parts)} if "dropped" in parts[0].attrs else {}
+    joined.attrs = parts[0].attrs | dropped | attrs | {"provenance": provenance}
+    noises = [part.noise for part in parts if "noise" in part]
+    if not noises:
+        return joined
+    sizes = [part.sizes["prompt"] for part in parts]
+    return mark_noise(joined, np.sqrt(np.average(np.square(noises), axis=0, weights=sizes)))
+
+
+def worst_check(checks: Iterable[str]) -> str:
+    """The self-check of several that says most against a path: a failed one, or the largest difference."""
+
+    def badness(check: str) -> tuple[bool, float]:
+        differences = [float(number) for number in re.findall(r"largest difference (\S+)", check)]
+        return not check.startswith("passed"), max(differences, default=0.0)
+
+    return max(checks, key=badness)

@@ -22,7 +22,6 @@ from headcats.results.records import (
 )
 from headcats.results.typed import MisfitError, fitted
 
-MANIFEST = "manifest.json"
 FORMAT = 4
 """Format of a results folder and of a series; a folder of another format is refused."""
 SUITE = "_suite"

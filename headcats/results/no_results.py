@@ -4,8 +4,7 @@ import difflib
 import shlex
 from pathlib import Path
 
-from headcats.results.manifest import MANIFEST
-from headcats.results.place import address_of
+from headcats.results.place import MANIFEST, address_of
 
 SERIES = "series.json"
 """The file of a series of revisions."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headcats.base.errors import StorageError
-from headcats.results.manifest import MANIFEST
 from headcats.results.suite_text import SUITE_FILE
 from headcats.results.whole_file import check_path
 
+MANIFEST = "manifest.json"
 HUB = "hf://"
 _JSON = (MANIFEST, SUITE_FILE)
 

@@ -10,8 +10,8 @@ import xarray as xr
 from headcats.base.errors import DataError, OptionError, StorageError, pluralize
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import read_whole_results
-from headcats.results.manifest import MANIFEST, Manifest
-from headcats.results.place import HUB, Place, belongs, find_place
+from headcats.results.manifest import Manifest
+from headcats.results.place import HUB, MANIFEST, Place, belongs, find_place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.sources import public_source

@@ -17,8 +17,9 @@ from headcats.results.block_files import AGAIN
 from headcats.results.checksum import stated_checksum, stated_in
 from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
-from headcats.results.manifest import MANIFEST, SUITE, Manifest
+from headcats.results.manifest import SUITE, Manifest
 from headcats.results.origin import other_origin
+from headcats.results.place import MANIFEST
 from headcats.results.tables import read_checked
 
 Key = tuple[str, str]

@@ -10,9 +10,9 @@ import xarray as xr
 
 from headcats.base.errors import DamagedFileError
 from headcats.results.folder import ResultsFolder
-from headcats.results.manifest import MANIFEST, SUITE, Manifest
+from headcats.results.manifest import SUITE, Manifest
 from headcats.results.origin import other_model
-from headcats.results.place import Place
+from headcats.results.place import MANIFEST, Place
 from headcats.results.run_results import RunResults
 from headcats.results.stored_blocks import LARGE, StoredBlocks
 from headcats.results.tree import tree

@@ -13,6 +13,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.checks import Report
 from headcats.models.replay.record import is_replayable
 from headcats.prompts.batch import PromptBatch
+from headcats.results.block_schema import join_batches
 from headcats.results.records import GivenAnswer, TaskRecord
 from headcats.scale.cells import Assessment, Cell, Shared, Workers
 from headcats.study.assessment import judge
@@ -21,7 +22,6 @@ from headcats.study.progress import Advance
 from headcats.study.references import References, reference_kind
 from headcats.study.scorer import Here, Scored
 from headcats.sweeps.free_memory import budget
-from headcats.sweeps.labels import join_batches
 from headcats.tasks.definition import Task
 
 

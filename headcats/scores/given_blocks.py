@@ -122,7 +122,7 @@ def _joined(task: str, given: Any) -> xr.Dataset:
     if len(blocks) == 1:
         return blocks[0]
     # Whoever has swept has loaded torch.
-    from headcats.sweeps.labels import join_batches
+    from headcats.results.block_schema import join_batches
 
     return join_batches(blocks)
 

@@ -14,7 +14,8 @@ from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.origin import restored_loader
 from headcats.results.folder import ResultsFolder
-from headcats.results.manifest import MANIFEST, Manifest
+from headcats.results.manifest import Manifest
+from headcats.results.place import MANIFEST
 from headcats.results.run_results import RunResults
 from headcats.results.sources import located
 from headcats.results.suite_text import SUITE_FILE, suite_tasks

@@ -14,6 +14,7 @@ from headcats.base.errors import DataError, NothingScoredError, OptionError, plu
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
+from headcats.results.block_schema import worst_check
 from headcats.results.compact import WHOLE, losses_text
 from headcats.results.declaration import approximation_label
 from headcats.results.descriptors import join_descriptors
@@ -33,7 +34,6 @@ from headcats.study.scorer import Here, Scorer
 from headcats.study.skipped import advice
 from headcats.study.task_run import TaskWork
 from headcats.sweeps.descriptors.describing import describe_model, describe_prompts
-from headcats.sweeps.paths import worst_check
 
 _log = logging.getLogger("headcats")
 

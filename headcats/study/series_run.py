@@ -25,7 +25,8 @@ from headcats.models.source import Revision, find_revisions, local_folder, train
 from headcats.results.block_files import slug
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
-from headcats.results.manifest import MANIFEST, Manifest
+from headcats.results.manifest import Manifest
+from headcats.results.place import MANIFEST
 from headcats.results.records import ModelRecord
 from headcats.results.series import RevisionRecord, SeriesFolder, SeriesRecord
 from headcats.results.sources import moved_source, stored_source

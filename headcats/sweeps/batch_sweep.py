@@ -16,11 +16,12 @@ from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import check_fits
+from headcats.results.block_schema import mark_noise
 from headcats.results.head_axes import HEAD, unit_attrs
 from headcats.sweeps.engine import EACH, in_the_middle, measure_positions, measure_sets, measured_noise, swept_sets
 from headcats.sweeps.given_runs import take_given
 from headcats.sweeps.intervention import Change, Intervention
-from headcats.sweeps.labels import labelled, mark_noise, position_names, provenance
+from headcats.sweeps.labels import labelled, position_names, provenance
 from headcats.sweeps.paths import Choice, check_path, choose
 from headcats.sweeps.reference import Reference, given_reference
 from headcats.sweeps.runs import BaseRuns

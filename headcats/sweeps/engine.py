@@ -14,13 +14,14 @@ from headcats.base.registry import unknown_name_message
 from headcats.metrics.definition import Metrics
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
+from headcats.results.block_schema import worst_check
 from headcats.results.head_axes import HEAD, KV_GROUP, UNITS
 from headcats.sweeps import memory
 from headcats.sweeps.hooked import hooked
 from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.intervention import Change, Z
 from headcats.sweeps.memory import Sizes
-from headcats.sweeps.paths import Choice, choose, worst_check
+from headcats.sweeps.paths import Choice, choose
 from headcats.sweeps.replayed import replayed
 from headcats.sweeps.runs import BaseRuns, Run
 from headcats.sweeps.sources import AtPosition, Replacements

@@ -12,10 +12,11 @@ from headcats.metrics.definition import Metric
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
+from headcats.results.block_schema import mark_noise
 from headcats.sweeps.batch_sweep import check_second, checked_runs, find_intervention, prepare
 from headcats.sweeps.engine import EACH, measure_sets, measured_noise
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.labels import labelled, mark_noise, provenance
+from headcats.sweeps.labels import labelled, provenance
 from headcats.sweeps.reference import Reference, given_reference
 from headcats.sweeps.tree import HeadSet
 

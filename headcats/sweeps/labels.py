@@ -1,13 +1,11 @@
-"""Results of sweeps as labelled data, with their provenance and rounding noise; those of several batches, joined."""
+"""Results of sweeps as labelled data, with their provenance and rounding noise."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 import xarray as xr
-from jaxtyping import Float
 from torch import Tensor
 
 from headcats.base.errors import DataError
@@ -17,11 +15,9 @@ from headcats.prompts.batch import PromptBatch
 from headcats.prompts.packing import Side
 from headcats.sweeps.given_runs import given_sides
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.paths import Choice, worst_check
+from headcats.sweeps.paths import Choice
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
-
-_LEVELS = 2
 
 
 def labelled(
@@ -104,30 +100,3 @@ def check_axes(table: xr.Dataset, model: HookedModel) -> None:
             f"This table is of other layers or heads ({len(layers)} layers of {n_heads}) than model {model.name!r} "
             f"({len(model.layers)} of {model.max_heads}): pass one that was made on this model."
         )
-
-
-def mark_noise(ds: xr.Dataset, noise: Float[Tensor, " metric"] | None) -> xr.Dataset:
-    """A sweep with `noise (metric)` and `below_noise`: |mean over prompts of patched - base| < 2 noise."""
-    if noise is None:
-        return ds
-    limits = xr.DataArray(noise.numpy(), dims="metric")
-    change = (ds.patched - ds[ds.attrs["base"]]).mean("prompt")
-    return ds.assign(noise=limits, below_noise=abs(change) < _LEVELS * limits)
-
-
-def join_batches(parts: Sequence[xr.Dataset]) -> xr.Dataset:
-    """Blocks of one method joined along `prompt`, with the noise, the paths and the worst self-check of all of them."""
-    numbers = [part.drop_vars(("noise", "below_noise"), errors="ignore") for part in parts]
-    joined = xr.concat(numbers, dim="prompt", data_vars="minimal", coords="different", compat="equals", join="exact")
-    attrs = {"path": "; ".join(dict.fromkeys(part.attrs["path"] for part in parts))} if "path" in parts[0].attrs else {}
-    if "self_check" in parts[0].attrs:
-        attrs["self_check"] = worst_check(part.attrs["self_check"] for part in parts)
-    provenance = json.dumps(json.loads(parts[0].attrs["provenance"]) | attrs, ensure_ascii=False)
-    # Sweeps of a script drop nothing, and do not count it.
-    dropped = {"dropped": sum(part.attrs["dropped"] for part in parts)} if "dropped" in parts[0].attrs else {}
-    joined.attrs = parts[0].attrs | dropped | attrs | {"provenance": provenance}
-    noises = [part.noise for part in parts if "noise" in part]
-    if not noises:
-        return joined
-    sizes = [part.sizes["prompt"] for part in parts]
-    return mark_noise(joined, torch.tensor(np.sqrt(np.average(np.square(noises), axis=0, weights=sizes))))

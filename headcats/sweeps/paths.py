@@ -8,7 +8,7 @@ replaced, one at a time and together, on two prompts, and all logits are compare
 import re
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -127,16 +127,6 @@ def self_check(model: HookedModel, continued: Continued, *, change: Change) -> O
     if outcome.lasting:
         checks[kind] = length, outcome
     return outcome
-
-
-def worst_check(checks: Iterable[str]) -> str:
-    """The one of several `Choice.check`s that says most against a path: a failed one, or the largest difference."""
-
-    def badness(check: str) -> tuple[bool, float]:
-        differences = [float(number) for number in re.findall(r"largest difference (\S+)", check)]
-        return not check.startswith("passed"), max(differences, default=0.0)
-
-    return max(checks, key=badness)
 
 
 def forget(model: HookedModel) -> None:

@@ -19,8 +19,8 @@ from headcats.base.errors import HeadcatsError, OptionError
 from headcats.methods.causal import CausalMethod, causal_method
 from headcats.methods.method import TaskInputs
 from headcats.models.adapter import adapt
+from headcats.results.block_schema import worst_check
 from headcats.sweeps.intervention import Sources
-from headcats.sweeps.paths import worst_check
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 

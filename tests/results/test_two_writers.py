@@ -9,7 +9,7 @@ import pytest
 from results.folders import LABEL
 
 from headcats.results.loading import load
-from headcats.results.manifest import MANIFEST
+from headcats.results.place import MANIFEST
 from headcats.results.run_results import RunResults
 
 # Adds a task after the other, each time as the one writer, and makes one of its blocks anew.

@@ -10,10 +10,10 @@ from batches import random_batch
 from toys import Toy, tiny_model
 
 from headcats.models.adapter import adapt
+from headcats.results.block_schema import join_batches, mark_noise
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.engine import measured_noise
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.labels import join_batches, mark_noise
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.runs import BaseRuns
 

@@ -13,10 +13,11 @@ from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.metrics.definition import Metric, Metrics, metric_name, metric_traits
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
+from headcats.results.block_schema import join_batches, mark_noise
 from headcats.sweeps.batch_sweep import checked_runs
 from headcats.sweeps.engine import measured_noise
 from headcats.sweeps.gradients import estimated_changes, gradient_plan
-from headcats.sweeps.labels import join_batches, labelled, mark_noise, model_provenance
+from headcats.sweeps.labels import labelled, model_provenance
 from headcats.sweeps.memory import MemoryPlan
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.runs import BaseRuns

@@ -11,10 +11,10 @@ from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.prompts.template import has_query
+from headcats.results.block_schema import join_batches
 from headcats.sweeps.batch_sweep import prepare, sweep_runs
 from headcats.sweeps.engine import measure_part, swept_sets
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.labels import join_batches
 from headcats.sweeps.memory import Footprint, MemoryPlan, Sizes, plan
 from headcats.sweeps.reference import ROWS, Reference
 from headcats.sweeps.runs import BaseRuns

@@ -26,7 +26,7 @@ from headcats.papers.head_gating.log_probs import GateTexts, NextTokenData, gate
 from headcats.papers.head_gating.settings import N_SEEDS, PRESETS, STAGES, GatingSettings
 from headcats.papers.head_gating.stages import Advance, fit_gates
 from headcats.results.block_files import slug
-from headcats.results.manifest import MANIFEST
+from headcats.results.place import MANIFEST
 from headcats.results.tables import read_table, table_bytes
 from headcats.results.whole_file import write_whole
 from headcats.statistics.random_streams import stream
