@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.page.saved_runs import scored_run
 
-from headcats.base.registry import LONGEST_NAME
+from headcats.base.errors import LONGEST_NAME
 from headcats.results.folder import ResultsFolder
 from headcats.results.visible import visible
 

@@ -1,7 +1,20 @@
-"""Errors and warnings of headcats; all errors derive from `HeadcatsError`.
+"""Errors and warnings, of which all errors derive from `HeadcatsError`, and what messages say of values and names.
 
 The command line prints any `HeadcatsError` as one message without a traceback and exits with code 2.
 """
+
+import difflib
+import math
+import numbers
+import re
+from typing import Any
+
+MOST_STEPS = 10_000_000
+"""Draws, updates and the like."""
+TOO_LONG = "more would take days, and change no digit of a result"
+_LONGEST = 60  # digits of a number that is shown in full
+LONGEST_NAME = 200
+"""Characters of a name: with a hash and a suffix it is still the name of a file."""
 
 
 class HeadcatsError(Exception):
@@ -122,3 +135,42 @@ def about(seconds: float) -> str:
 def pluralize(n: int, noun: str, plural: str = "") -> str:
     """`1 task`, `2 tasks`; `plural` if it is irregular."""
     return f"{n} {noun if n == 1 else plural or noun + 's'}"
+
+
+def check_count(name: str, value: Any, *, least: int = 1, most: float = MOST_STEPS, why_most: str = TOO_LONG) -> None:
+    """Raises OptionError unless `value` is a whole number from `least` to `most`; `why_most` says why not more."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < least:
+        raise OptionError(f"{name} must be a whole number of at least {least}; got {shown(value)}.")
+    if int(value) > most:
+        raise OptionError(f"{name} must be a whole number of at most {most:,}: {why_most}; got {shown(value)}.")
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it; of a number that would fill the screen how long it is."""
+    if isinstance(value, int) and value.bit_length() > _LONGEST / math.log10(2):
+        # Python itself refuses to write out more than some thousand digits.
+        return f"a number of about {int(value.bit_length() * math.log10(2)):,} digits"
+    return f"{value!r:.80}"
+
+
+def unstorable(text: str, *, most: int | None = None) -> str:
+    """Why the tables of results cannot hold a text, or one of `most` characters; "" where they can."""
+    if most is not None and len(text) > most:
+        return f"which has {len(text)} characters, more than {most}"
+    if "\0" in text:
+        return "which holds the character NUL"
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # of the name of a file that is no UTF-8, or of half an escape in JSON
+        return "which is no valid Unicode: it holds half of a surrogate pair"
+    return ""
+
+
+def unknown_name_message(kind: str, name: str, candidates: Any) -> str:
+    """Message for an unknown name: near matches and names that begin with it, then all candidates."""
+    candidates = list(map(str, candidates))
+    noun, place = re.fullmatch(r"(.+?)((?: (?:of|in) .+)?)", kind, flags=re.DOTALL).groups()  # type: ignore[union-attr]
+    begun = [candidate for candidate in candidates if len(str(name)) > 1 and candidate.startswith(str(name))]
+    near = list(dict.fromkeys([*difflib.get_close_matches(str(name), candidates, n=3, cutoff=0.5), *begun]))[:3]
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"Unknown {noun} {name!r}{place}.{hint} Known: {', '.join(candidates) or 'none is registered'}."

@@ -12,18 +12,15 @@ import importlib
 import importlib.metadata
 import importlib.util
 import pkgutil
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from headcats.base.errors import DataError, UnknownNameError
+from headcats.base.errors import LONGEST_NAME, DataError, UnknownNameError, unknown_name_message, unstorable
 from headcats.base.guard import Guard
 
 T = TypeVar("T")
-LONGEST_NAME = 200
-"""Characters of a name: with a hash and a suffix it is still the name of a file."""
 Kind = Literal[
     "task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset", "layout", "file_category"
 ]
@@ -79,19 +76,6 @@ def check_name(kind: Kind, name: object) -> None:
         raise DataError(f"A {kind} needs a name that results can hold; got {name!r:.80}, {problem}.")
 
 
-def unstorable(text: str, *, most: int | None = None) -> str:
-    """Why the tables of results cannot hold a text, or one of `most` characters; "" where they can."""
-    if most is not None and len(text) > most:
-        return f"which has {len(text)} characters, more than {most}"
-    if "\0" in text:
-        return "which holds the character NUL"
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:  # of the name of a file that is no UTF-8, or of half an escape in JSON
-        return "which is no valid Unicode: it holds half of a surrogate pair"
-    return ""
-
-
 def lookup(kind: Kind, name: str) -> Any:
     """The item of that name."""
     table = _table(kind)
@@ -106,16 +90,6 @@ def lookup(kind: Kind, name: str) -> Any:
 def names(kind: Kind) -> list[str]:
     """All registered names of a kind, in the order of registration."""
     return list(_table(kind))
-
-
-def unknown_name_message(kind: str, name: str, candidates: Any) -> str:
-    """Message for an unknown name: near matches and names that begin with it, then all candidates."""
-    candidates = list(map(str, candidates))
-    noun, place = re.fullmatch(r"(.+?)((?: (?:of|in) .+)?)", kind, flags=re.DOTALL).groups()  # type: ignore[union-attr]
-    begun = [candidate for candidate in candidates if len(str(name)) > 1 and candidate.startswith(str(name))]
-    near = list(dict.fromkeys([*difflib.get_close_matches(str(name), candidates, n=3, cutoff=0.5), *begun]))[:3]
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"Unknown {noun} {name!r}{place}.{hint} Known: {', '.join(candidates) or 'none is registered'}."
 
 
 def _table(kind: Kind) -> dict[str, Any]:

@@ -7,8 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Int, Int8
 
-from headcats.base.bounds import check_count
-from headcats.base.errors import DataError, StatisticsWarning
+from headcats.base.errors import DataError, StatisticsWarning, check_count
 from headcats.categories.argument_checks import SCORES, check_is, check_rule
 from headcats.categories.judging import Judged, judge, tasks_needed
 from headcats.categories.shared import count_bounds

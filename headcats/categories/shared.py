@@ -6,8 +6,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-from headcats.base.bounds import check_count
-from headcats.base.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError, check_count
 from headcats.categories.argument_checks import MEMBERS, check_is
 from headcats.results.head_axes import KV_HEAD
 from headcats.statistics.agreement import Block, jaccards, pairs_by_chance

@@ -11,8 +11,8 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 import xarray as xr
 
-from headcats.base.errors import OptionError, UnknownNameError
-from headcats.base.registry import lookup, unknown_name_message
+from headcats.base.errors import OptionError, UnknownNameError, unknown_name_message
+from headcats.base.registry import lookup
 from headcats.categories.map_result import MapResult, block_title
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, refuse_unused
 from headcats.categories.map_tables import kept_map

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headcats.base.errors import OptionError, UnknownNameError
-from headcats.base.registry import lookup, names, unknown_name_message
+from headcats.base.errors import OptionError, UnknownNameError, unknown_name_message
+from headcats.base.registry import lookup, names
 from headcats.cli import completion
 from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson

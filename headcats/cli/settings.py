@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headcats.base.errors import DamagedFileError, OptionError, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DamagedFileError, OptionError, UnknownNameError, unknown_name_message
 from headcats.cli.console import warn
 from headcats.methods.presets import preset
 from headcats.results.options import options_of

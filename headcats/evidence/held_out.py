@@ -8,8 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.base.bounds import check_count
-from headcats.base.errors import DataError
+from headcats.base.errors import DataError, check_count
 from headcats.evidence import contrasts, curves, self_repair
 from headcats.evidence.chosen_heads import category_effects, chosen_sets, most_specific, specific_effects
 from headcats.evidence.damage import TaskDamage, log_expected_time, measure_tasks

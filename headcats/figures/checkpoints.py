@@ -9,8 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.base.errors import DataError, UnknownNameError, pluralize
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DataError, UnknownNameError, pluralize, unknown_name_message
 from headcats.categories.outcome import IN, NOT_JUDGED, outcomes
 from headcats.figures.colours import HATCH, MARK, TEXT, UNCLASSIFIED, ink_on, named_palette, suite_colours
 from headcats.figures.figure import figure

@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.base.errors import DataError, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DataError, UnknownNameError, unknown_name_message
 from headcats.results.categories import SPARE_COLOURS, STANDARD_CATEGORIES
 from headcats.results.colour import as_hex
 

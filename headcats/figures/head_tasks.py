@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.base.bounds import check_count
+from headcats.base.errors import check_count
 from headcats.categories.membership import categorize
 from headcats.figures.colours import BACKGROUND, QUIET_TEXT, UNCLASSIFIED, category_colours, named_palette
 from headcats.figures.figure import figure

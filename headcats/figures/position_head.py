@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.base.bounds import check_count
-from headcats.base.errors import DataError, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DataError, UnknownNameError, check_count, unknown_name_message
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells, square_cells

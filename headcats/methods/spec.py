@@ -4,9 +4,8 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from headcats.base.bounds import MOST_STEPS, TOO_LONG, shown
-from headcats.base.errors import OptionError, UnknownNameError
-from headcats.base.registry import lookup, unknown_name_message
+from headcats.base.errors import MOST_STEPS, TOO_LONG, OptionError, UnknownNameError, shown, unknown_name_message
+from headcats.base.registry import lookup
 from headcats.results.label import Label, format_call
 
 

@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.base.errors import ModelError, OptionError, UnknownNameError
+from headcats.base.errors import ModelError, OptionError, UnknownNameError, unknown_name_message
 from headcats.base.guard import Guard, function_name, is_built_in
-from headcats.base.registry import check_name, lookup, names, register, unknown_name_message
+from headcats.base.registry import check_name, lookup, names, register
 from headcats.metrics.rest import NO_REST, Rest
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
 

@@ -12,8 +12,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
 from headcats.base import registry
-from headcats.base.errors import ModelError, OptionError, first_line, pluralize
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import ModelError, OptionError, first_line, pluralize, unknown_name_message
 from headcats.models.source import check_texts, fetch, local_folder
 
 # What headcats sets itself, and why another value is refused.

@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from headcats.base.errors import DataError, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DataError, UnknownNameError, unknown_name_message
 from headcats.prompts.pair import PromptPair, SecondCorruption, WordPair
 from headcats.prompts.template import Template
 from headcats.statistics.random_streams import sample, stream

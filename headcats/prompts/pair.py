@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from headcats.base.errors import DataError
-from headcats.base.registry import unstorable
+from headcats.base.errors import DataError, unstorable
 
 WordPair = tuple[str, str]
 """Input and output of a task."""

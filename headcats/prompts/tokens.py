@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from headcats.base.errors import DataError, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DataError, UnknownNameError, unknown_name_message
 
 _log = logging.getLogger("headcats")
 BOS = ("once", "own", "written")

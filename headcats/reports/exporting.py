@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headcats.base.errors import DataError, OptionError, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DataError, OptionError, UnknownNameError, unknown_name_message
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import read_scores

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from headcats.base.errors import DataError
-from headcats.base.registry import LONGEST_NAME, unstorable
+from headcats.base.errors import LONGEST_NAME, DataError, unstorable
 from headcats.results.colour import check_colour
 
 # As many as the overlap map has room for, distinct from each other, the standard categories, the map's greys and its

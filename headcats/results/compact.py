@@ -14,8 +14,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.base.errors import UnknownNameError, pluralize
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import UnknownNameError, pluralize, unknown_name_message
 from headcats.results.options import Store
 
 WHOLE, COMPACT = get_args(Store)

@@ -8,9 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from headcats.base.bounds import check_count, shown
-from headcats.base.errors import OptionError, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import OptionError, UnknownNameError, check_count, shown, unknown_name_message
 
 T = TypeVar("T")
 Answers = Literal["whole", "first_token", "single"]

@@ -21,9 +21,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.base.errors import DataError, HeadcatsError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, HeadcatsError, OptionError, UnknownNameError, unknown_name_message
 from headcats.base.guard import Guard, function_name, is_built_in
-from headcats.base.registry import lookup, register, unknown_name_message
+from headcats.base.registry import lookup, register
 from headcats.results.label import format_call, parse_call
 from headcats.scores.testing import mirrored
 

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headcats.base.bounds import check_count, shown
-from headcats.base.errors import ClusterError, OptionError, pluralize
+from headcats.base.errors import ClusterError, OptionError, check_count, pluralize, shown
 
 if TYPE_CHECKING:
     from headcats.models.adapter import HookedModel

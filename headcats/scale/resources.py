@@ -9,9 +9,8 @@ from typing import Any
 import pandas as pd
 import torch
 
-from headcats.base.bounds import check_count
-from headcats.base.errors import DataError, OptionError, UnknownNameError, pluralize
-from headcats.base.registry import lookup, names, unknown_name_message
+from headcats.base.errors import DataError, OptionError, UnknownNameError, check_count, pluralize, unknown_name_message
+from headcats.base.registry import lookup, names
 from headcats.models.transformers_model import read_tokenizer
 from headcats.scale.costs import UNPATCHED, Counting, bridge_sizes, is_planned
 from headcats.scale.shape import ModelShape, find_shape

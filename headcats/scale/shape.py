@@ -13,9 +13,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from headcats.base.bounds import shown
-from headcats.base.errors import ModelError, OptionError, UnknownNameError, first_line
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import ModelError, OptionError, UnknownNameError, first_line, shown, unknown_name_message
 
 _TABLE = "shapes.toml"
 _IN_BLOCK = re.compile(r"\.\d+\.")

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
 
-from headcats.base.bounds import check_count, shown
-from headcats.base.errors import OptionError, pluralize
+from headcats.base.errors import OptionError, check_count, pluralize, shown
 
 if TYPE_CHECKING:  # a command that merges needs no study
     from headcats.study.plan import Study

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headcats.base.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.base.registry import names, unknown_name_message
+from headcats.base.errors import DataError, OptionError, StatisticsWarning, UnknownNameError, unknown_name_message
+from headcats.base.registry import names
 from headcats.results.declaration import registered
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults, tables_of

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from headcats.base.bounds import check_count
+from headcats.base.errors import check_count
 
 MOST_JOBS = 1024
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.base.bounds import check_count
-from headcats.base.errors import DataError, OptionError, StatisticsWarning
+from headcats.base.errors import DataError, OptionError, StatisticsWarning, check_count
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, resolve_tested
 from headcats.categories.map_tables import read_scores

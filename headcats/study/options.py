@@ -14,8 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload, runtime_checkable
 
-from headcats.base.errors import OptionError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import OptionError, unknown_name_message
 from headcats.results.options import Option, PlanOptions, Stage, Store, option, options_of
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite, suite_defaults

@@ -9,8 +9,7 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.base.bounds import shown
-from headcats.base.errors import DataError, NothingScoredError, OptionError, pluralize
+from headcats.base.errors import DataError, NothingScoredError, OptionError, pluralize, shown
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model

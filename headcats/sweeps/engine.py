@@ -9,8 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.base.errors import OptionError, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import OptionError, UnknownNameError, unknown_name_message
 from headcats.metrics.definition import Metrics
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head

@@ -16,9 +16,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.base.errors import ModelWarning, OptionError, UnknownNameError
+from headcats.base.errors import ModelWarning, OptionError, UnknownNameError, unknown_name_message
 from headcats.base.guard import is_out_of_memory
-from headcats.base.registry import unknown_name_message
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
 from headcats.models.head import Head

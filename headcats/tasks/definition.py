@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.base.errors import DataError, OptionError, UnknownNameError, unknown_name_message, unstorable
 from headcats.base.guard import Guard, function_name
-from headcats.base.registry import check_name, register, unknown_name_message, unstorable
+from headcats.base.registry import check_name, register
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, WordPair
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import psutil
 
-from headcats.base.bounds import shown
-from headcats.base.errors import OptionError
+from headcats.base.errors import OptionError, shown
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.tasks.definition import Task
 

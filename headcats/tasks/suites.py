@@ -9,9 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from headcats.base.errors import DataError, UnknownNameError
+from headcats.base.errors import DataError, UnknownNameError, unknown_name_message, unstorable
 from headcats.base.guard import Guard
-from headcats.base.registry import lookup, unknown_name_message, unstorable
+from headcats.base.registry import lookup
 from headcats.base.registry import names as registered
 from headcats.prompts.drop_report import DropReport
 from headcats.results.categories import Category, coloured

@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from headcats.base.bounds import check_count
-from headcats.base.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError, check_count
 from headcats.prompts.answered import AnsweredText, few_shot_texts
 from headcats.prompts.template import find_template
 from headcats.tasks.definition import Task, word_pairs

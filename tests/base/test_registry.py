@@ -8,8 +8,8 @@ import pytest
 from for_each import for_each
 
 from headcats.base import registry
-from headcats.base.errors import DataError, UnknownNameError
-from headcats.base.registry import lookup, names, register, unknown_name_message
+from headcats.base.errors import DataError, UnknownNameError, unknown_name_message
+from headcats.base.registry import lookup, names, register
 
 
 def test_registering_again_replaces_as_a_notebook_cell_does():

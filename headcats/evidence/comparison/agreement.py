@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.base.bounds import check_count
-from headcats.base.errors import DataError, OptionError, StatisticsWarning
+from headcats.base.errors import DataError, OptionError, StatisticsWarning, check_count
 from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, check_named, check_same_heads
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import first_names

@@ -8,8 +8,7 @@ import scipy
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-from headcats.base.bounds import check_count
-from headcats.base.errors import DataError, OptionError
+from headcats.base.errors import DataError, OptionError, check_count
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import cell_name, head_coords, unit_of

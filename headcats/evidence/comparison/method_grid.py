@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from headcats.base.errors import DataError, StatisticsWarning, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DataError, StatisticsWarning, UnknownNameError, unknown_name_message
 from headcats.categories.argument_checks import RESULTS, check_is, check_same_heads
 from headcats.results.declaration import Strength, declaration_of
 from headcats.results.head_axes import HEAD, KV_GROUP, kv_head_of, unit_attrs

@@ -9,8 +9,14 @@ from typing import Any, NamedTuple
 
 import xarray as xr
 
-from headcats.base.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import (
+    DataError,
+    HeadcatsError,
+    StatisticsWarning,
+    UnknownNameError,
+    pluralize,
+    unknown_name_message,
+)
 from headcats.categories.argument_checks import RESULTS, check_named, check_rule
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, read_scores

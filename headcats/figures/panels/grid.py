@@ -11,8 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 import plotly.graph_objects as go
 
-from headcats.base.errors import UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import UnknownNameError, unknown_name_message
 from headcats.figures.colours import BACKGROUND
 from headcats.figures.panels.axes import Scale
 from headcats.figures.panels.groups import GROUPS

@@ -5,8 +5,7 @@ Without marks the axes of a paper have that paper's own ticks: a copy for public
 
 import xarray as xr
 
-from headcats.base.errors import UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import UnknownNameError, unknown_name_message
 from headcats.figures.panels.axes import Axis, ticks
 from headcats.figures.panels.cells import Cells, square_cells
 from headcats.figures.panels.groups import Groups

@@ -8,8 +8,7 @@ were not tuned to instructions, too.
 from pathlib import Path
 from typing import Any
 
-from headcats.base.errors import DataError, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DataError, UnknownNameError, unknown_name_message
 from headcats.papers.function_probe.cogqa import Step, cogqa_steps
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.chat import chat_template

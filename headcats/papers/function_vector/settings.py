@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from headcats.base.bounds import check_count
+from headcats.base.errors import check_count
 
 PAPERS_TEMPLATE, PAPERS_DEMOS = "question", 10
 PAPERS_RUN: Mapping[str, Any] = MappingProxyType(

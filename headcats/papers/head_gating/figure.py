@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 import xarray as xr
 from jaxtyping import Float, UInt8
 
-from headcats.base.errors import OptionError, UnknownNameError, pluralize
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import OptionError, UnknownNameError, pluralize, unknown_name_message
 from headcats.figures.colours import COLOUR_BLIND, ON_LIGHT, check_palette
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis

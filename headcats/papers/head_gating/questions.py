@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headcats.base.bounds import check_count
-from headcats.base.errors import DataError, OptionError, StatisticsWarning, pluralize
+from headcats.base.errors import DataError, OptionError, StatisticsWarning, check_count, pluralize
 from headcats.papers.head_gating.settings import N_EXAMPLES, N_ORDERS
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.drop_report import DropReport

@@ -8,8 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.base.errors import DataError, OptionError, UnknownNameError, pluralize
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DataError, OptionError, UnknownNameError, pluralize, unknown_name_message
 from headcats.figures.colours import FAINT, HATCH, TEXT, TICK
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis

@@ -8,7 +8,7 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.base.bounds import check_count
+from headcats.base.errors import check_count
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit, unprocessed_circuit
 from headcats.models.head import Head

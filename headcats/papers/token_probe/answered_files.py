@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcats.base.errors import DataError, OptionError, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DataError, OptionError, UnknownNameError, unknown_name_message
 from headcats.papers.token_probe.items import AnsweredItem, Item, Question, find_text, gives_none
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.tokens import check_bos

@@ -3,8 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from headcats.base.errors import OptionError, UnknownNameError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import OptionError, UnknownNameError, unknown_name_message
 from headcats.methods.spec import check_at_least
 
 LAST_Q = "last_q"

@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from headcats.base.bounds import check_count
-from headcats.base.errors import DataError, StatisticsWarning
+from headcats.base.errors import DataError, StatisticsWarning, check_count
 from headcats.categories.argument_checks import check_rule
 from headcats.categories.map_spec import MapSpec
 from headcats.models.checks import check_model

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.base.errors import OptionError, UnknownNameError
-from headcats.base.registry import names, unknown_name_message
+from headcats.base.errors import OptionError, UnknownNameError, unknown_name_message
+from headcats.base.registry import names
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.categories.run_maps import agreed_map, joint_map, judged_map, scored_map

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import UInt32, UInt64
 
-from headcats.base.errors import DataError
-from headcats.base.registry import unstorable
+from headcats.base.errors import DataError, unstorable
 from headcats.prompts.drop_report import DropReport
 from headcats.statistics.random_streams import stream
 from headcats.tasks.files.records import Row, Texts

@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headcats.base.errors import DataError
-from headcats.base.registry import unknown_name_message
+from headcats.base.errors import DataError, unknown_name_message
 from headcats.results.categories import Category
 from headcats.tasks.files.content import reading
 
