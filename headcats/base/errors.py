@@ -3,11 +3,11 @@
 The command line prints any `HeadcatsError` as one message without a traceback and exits with code 2.
 """
 
+import collections.abc
 import difflib
 import math
 import numbers
 import re
-from typing import Any
 
 MOST_STEPS = 10_000_000
 """Draws, updates and the like."""
@@ -137,7 +137,9 @@ def pluralize(n: int, noun: str, plural: str = "") -> str:
     return f"{n} {noun if n == 1 else plural or noun + 's'}"
 
 
-def check_count(name: str, value: Any, *, least: int = 1, most: float = MOST_STEPS, why_most: str = TOO_LONG) -> None:
+def check_count(
+    name: str, value: object, *, least: int = 1, most: float = MOST_STEPS, why_most: str = TOO_LONG
+) -> None:
     """Raises OptionError unless `value` is a whole number from `least` to `most`; `why_most` says why not more."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < least:
         raise OptionError(f"{name} must be a whole number of at least {least}; got {shown(value)}.")
@@ -145,7 +147,7 @@ def check_count(name: str, value: Any, *, least: int = 1, most: float = MOST_STE
         raise OptionError(f"{name} must be a whole number of at most {most:,}: {why_most}; got {shown(value)}.")
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value as a message shows it; of a number that would fill the screen how long it is."""
     if isinstance(value, int) and value.bit_length() > _LONGEST / math.log10(2):
         # Python itself refuses to write out more than some thousand digits.
@@ -166,11 +168,11 @@ def unstorable(text: str, *, most: int | None = None) -> str:
     return ""
 
 
-def unknown_name_message(kind: str, name: str, candidates: Any) -> str:
+def unknown_name_message(kind: str, name: str, candidates: collections.abc.Iterable[object]) -> str:
     """Message for an unknown name: near matches and names that begin with it, then all candidates."""
-    candidates = list(map(str, candidates))
+    known = list(map(str, candidates))
     noun, place = re.fullmatch(r"(.+?)((?: (?:of|in) .+)?)", kind, flags=re.DOTALL).groups()  # type: ignore[union-attr]
-    begun = [candidate for candidate in candidates if len(str(name)) > 1 and candidate.startswith(str(name))]
-    near = list(dict.fromkeys([*difflib.get_close_matches(str(name), candidates, n=3, cutoff=0.5), *begun]))[:3]
+    begun = [candidate for candidate in known if len(str(name)) > 1 and candidate.startswith(str(name))]
+    near = list(dict.fromkeys([*difflib.get_close_matches(str(name), known, n=3, cutoff=0.5), *begun]))[:3]
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"Unknown {noun} {name!r}{place}.{hint} Known: {', '.join(candidates) or 'none is registered'}."
+    return f"Unknown {noun} {name!r}{place}.{hint} Known: {', '.join(known) or 'none is registered'}."

@@ -72,7 +72,8 @@ def checked_selection(block: xr.Dataset) -> Selection:
     if selection is None:
         sorting = ", ".join(name for name, about in registered_declarations().items() if about.selection)
         raise DataError(
-            f"{by} takes the block of a joint method that sorts heads ({sorting}); got one of {declared.name}."
+            f"{by} takes the block of a joint method that sorts heads ({sorting}); got "
+            f"{f'one of {declared.name}' if declared.name else 'a table without the attribute `method`'}."
         )
     wanted = [selection.variable, *filter(None, (selection.suppressing,))]
     dims = {_row_dim(selection), *({"seed"} if selection.over == "seed" else ()), "layer", "head"}

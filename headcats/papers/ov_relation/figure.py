@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.base.errors import OptionError, StatisticsWarning
-from headcats.categories.membership import categorize
+from headcats.categories.by_block import checked_selection, members_of
 from headcats.categories.shared import overlap as overlap_of
 from headcats.figures.figure import figure
 from headcats.figures.overlap_map import overlap_grid
@@ -84,7 +84,7 @@ def ov_map(
     require(relations, variables, figure="ov_map", table='hc.suite_blocks(results)["ov_relation"]')
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        members = categorize(relations, rule=rule, min_tasks=1)
+        members = members_of(relations, checked_selection(relations), rule=rule, min_tasks=1)
     caption = list(_NOTES)
     for warning in caught:
         if issubclass(warning.category, StatisticsWarning):
