@@ -7,7 +7,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import xarray as xr
@@ -67,9 +66,8 @@ class JointWork:
         study = self.study
         plan = [study.seed, study.n_prompts, study.n_demos, study.template.name]
         parts = list(spec.method.parts(self.inputs, **dict(spec.options)).items())
-        marked = partial(fingerprint, *filter(None, [getattr(spec.method, "revision", "")]))
         fingerprints = {
-            part: marked(spec.label, part, plan, {task: list(self.inputs.pairs[task]) for task in tasks})
+            part: fingerprint(spec.label, part, plan, {task: list(self.inputs.pairs[task]) for task in tasks})
             for (part, tasks), _ in study.deal(parts, [spec])
         }
         return _Parts(fingerprints, self.output.parts(spec.label, fingerprints=fingerprints))

@@ -271,15 +271,6 @@ def test_a_part_made_from_other_words_is_refused(lengths, run, tmp_path, monkeyp
             run(tmp_path / "r", suite=other, methods=methods, tasks=["always_b"])
 
 
-def test_parts_of_an_earlier_revision_of_the_method_are_not_continued(lengths, run, tmp_path, monkeypatch):
-    run(tmp_path / "r", tasks=["always_b"])
-    run(tmp_path / "r", tasks=["always_b"])
-    assert lengths.made == ["always_b"]
-    monkeypatch.setattr(Lengths, "revision", "other numbers", raising=False)
-    with pytest.raises(PlanError, match=r"lengths/always_b.nc"):
-        run(tmp_path / "r", tasks=["always_b"])
-
-
 def test_a_damaged_part_is_made_again(lengths, run, tmp_path):
     run(tmp_path / "r")
     ResultsFolder(tmp_path / "r").part_path("lengths", "always_b").write_bytes(b"no netCDF")
