@@ -69,7 +69,8 @@ class BlockFiles:
     def block_path(self, task: str, label: str) -> Path:
         """File that holds the block of a task and a method@positions, or would if it were there."""
         joined, part = self.joined_path(label), self.part_path(label, task)
-        is_joined = not part.exists() and (joined.exists() or not part.parent.exists())
+        # False where nobody may look, of which the attributes of a path would raise.
+        is_joined = not os.path.exists(part) and (os.path.exists(joined) or not os.path.exists(part.parent))
         return joined if task == SUITE or is_joined else part
 
     def table_files(self) -> Iterator[Path]:
@@ -152,7 +153,7 @@ class BlockFiles:
 
     def write_block(self, task: str, label: str, block: xr.Dataset) -> str:
         """Write one block, with its task and label in the attributes; returns the checksum of the file."""
-        data = table_bytes(block.assign_attrs(task=task, label=label))
+        data = block_bytes(task, label, block)
         write_whole(self.joined_path(label) if task == SUITE else self.part_path(label, task), data)
         return stated_checksum(data)
 
@@ -208,6 +209,12 @@ class BlockFiles:
     def write_part(self, label: str, part: str, block: xr.Dataset) -> None:
         """Write one finished part of a joint method."""
         write_whole(self.part_path(label, part), table_bytes(block.assign_attrs(part=part, label=label)))
+
+
+def block_bytes(task: str, label: str, block: xr.Dataset) -> bytes:
+    """A block as the content of its file, whatever the order of its attributes."""
+    attrs = block.attrs | {"task": task, "label": label}
+    return table_bytes(block.drop_attrs(deep=False).assign_attrs(dict(sorted(attrs.items()))))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import xarray as xr
 
 from headcats.base.errors import DamagedFileError, PlanError, StorageError, pluralize
 from headcats.base.registry import lookup
-from headcats.results.block_files import BLOCKS, MOST_JOINED
+from headcats.results.block_files import BLOCKS, MOST_JOINED, block_bytes
 from headcats.results.checksum import stated_checksum
 from headcats.results.compact import COMPACT, WHOLE, as_whole, check_store, compacted, loss_of
 from headcats.results.descriptors import join_descriptors
@@ -25,7 +25,6 @@ from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.sources import moved_source
 from headcats.results.suite_text import parse_suite, suite_tasks
-from headcats.results.tables import table_bytes
 
 _NAMED = 5
 """Tasks that a message names."""
@@ -112,7 +111,7 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder, sto
     for key, block in blocks.items():
         blocks[key] = stored(block)
         if key in checksums and blocks[key] is not block:
-            checksums[key] = stated_checksum(table_bytes(blocks[key]))
+            checksums[key] = stated_checksum(block_bytes(*key, blocks[key]))
     _write(target, merged, blocks, checksums, parts, suite, descriptors)
 
 
