@@ -63,7 +63,7 @@ def written_and_read(path, *, n_writes, n_reads):
         process.communicate()
         assert process.returncode == 0
     assert n_tasks == sorted(n_tasks), "nothing that was there is gone"
-    return seen, sorted(run.tasks)
+    return seen, sorted(RunResults(load(path)).tasks)
 
 
 def test_a_reader_beside_two_writers_sees_whole_states(tmp_path):
