@@ -12,9 +12,9 @@ from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
+from headcats.results.cached_tables import cached_tables
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import HEAD, unit_of
-from headcats.results.kept import kept
 from headcats.results.run_results import RunResults
 from headcats.rules.rule import Rule, is_registered
 from headcats.scores.scoring import score
@@ -129,4 +129,4 @@ def _kept(
     def computed() -> dict[str, xr.Dataset]:
         return {name: without_draws(table) for name, table in compute().items()}
 
-    return kept(run, repr(reading), names, computed) if is_registered(reading.rule) else computed()
+    return cached_tables(run, repr(reading), names, computed) if is_registered(reading.rule) else computed()

@@ -17,7 +17,7 @@ from headcats.categories import map_tables as module
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import kept_map, kept_scores, map_tables, with_descriptors
 from headcats.models.adapter import HookedModel
-from headcats.results import kept as keeping
+from headcats.results import cached_tables as keeping
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.merging import merge
@@ -191,14 +191,14 @@ def test_warnings_are_given_where_the_computation_fails(folder: Path) -> None:
         raise DataError("failed")
 
     with pytest.warns(StatisticsWarning, match="said before"), pytest.raises(DataError, match="failed"):
-        keeping.kept(opened(folder), "any", ("scores",), compute)
+        keeping.cached_tables(opened(folder), "any", ("scores",), compute)
     assert not (folder / ".kept").exists()
 
 
 @pytest.mark.parametrize("text", ["\0", "\ud800"])
 def test_what_cannot_be_stored_is_computed(folder: Path, text: str) -> None:
     table = xr.Dataset({"effect": 1.0}, attrs={"note": text})
-    computed = keeping.kept(opened(folder), text, ("scores",), lambda: {"scores": table})
+    computed = keeping.cached_tables(opened(folder), text, ("scores",), lambda: {"scores": table})
     xr.testing.assert_identical(computed["scores"], table)
     assert not list(folder.glob(".kept/*"))
 
@@ -220,14 +220,14 @@ def test_a_damaged_copy_is_made_anew(kept_folder: Path) -> None:
 def test_a_copy_whose_warnings_are_none_is_made_anew(warned: str | None, folder: Path) -> None:
     table, run = xr.Dataset({"v": ("x", [1.0, 2.0])}), opened(folder)
     shutil.rmtree(folder / ".kept", ignore_errors=True)
-    keeping.kept(run, "any", ("scores",), lambda: {"scores": table})
+    keeping.cached_tables(run, "any", ("scores",), lambda: {"scores": table})
     (path,) = folder.glob(".kept/*-scores.nc")
     stored = read_table(path, again="")
     attrs = {name: value for name, value in stored.attrs.items() if name != "warned"}
     path.write_bytes(
         table_bytes(stored.drop_attrs().assign_attrs(attrs | ({} if warned is None else {"warned": warned})))
     )
-    again = keeping.kept(run, "any", ("scores",), lambda: {"scores": table + 1})
+    again = keeping.cached_tables(run, "any", ("scores",), lambda: {"scores": table + 1})
     assert list(again["scores"]["v"].values) == [2.0, 3.0]
 
 
@@ -260,7 +260,7 @@ def test_a_folder_that_cannot_be_written_is_read_all_the_same(folder: Path, monk
 
     monkeypatch.setattr(keeping, "write_whole", refuse)
     before, table = files(folder), xr.Dataset({"effect": 1.0})
-    xr.testing.assert_identical(keeping.kept(opened(folder), "any", ("t",), lambda: {"t": table})["t"], table)
+    xr.testing.assert_identical(keeping.cached_tables(opened(folder), "any", ("t",), lambda: {"t": table})["t"], table)
     assert files(folder) == before
 
 

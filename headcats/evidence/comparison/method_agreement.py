@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float, Int
 
 from headcats.base.errors import DataError, OptionError, check_count
 from headcats.evidence.comparison.method_grid import method_scores
+from headcats.results.cached_tables import cached_tables
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import cell_name, head_coords, unit_of
-from headcats.results.kept import kept
 from headcats.results.run_results import RunResults
 from headcats.statistics.agreement import pairwise
 from headcats.statistics.multiplicity import benjamini_hochberg
@@ -118,7 +118,7 @@ def run_agreement(run: RunResults, *, metric: str | None = None) -> xr.Dataset:
     def compute() -> dict[str, xr.Dataset]:
         return {"agreement": method_agreement(method_scores(run.tree, metric=metric))}
 
-    return kept(run, f"agreement of methods in {metric}", ("agreement",), compute)["agreement"]
+    return cached_tables(run, f"agreement of methods in {metric}", ("agreement",), compute)["agreement"]
 
 
 def disagreements(agreement: xr.Dataset, *, n: int = 5) -> pd.DataFrame:

@@ -31,8 +31,10 @@ _SOURCE, _WARNED = "kept_of", "warned"
 Tables = Mapping[str, xr.Dataset]
 
 
-def kept(run: RunResults, options: str, names: tuple[str, ...], compute: Callable[[], Tables]) -> dict[str, xr.Dataset]:
-    """What `compute` gives, from the folder of the run if it has been computed from the same blocks before.
+def cached_tables(
+    run: RunResults, options: str, names: tuple[str, ...], compute: Callable[[], Tables]
+) -> dict[str, xr.Dataset]:
+    """Read from the cache in the folder of the run, or compute: what it holds is of the same blocks.
 
     Warnings of the statistics that `compute` gave are given again. Of results in memory, on the hub, or with damaged
     files nothing is kept. What is kept of other blocks, or by another version, is removed.
