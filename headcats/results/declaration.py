@@ -147,7 +147,7 @@ class Declaration:
             text: JSON, such as the attribute `declaration` of a block.
         """
         content = _fields(cls, json.loads(text))
-        content["more_figures"] = tuple(content["more_figures"])
+        content["more_figures"] = tuple(content.get("more_figures", ()))
         if strength := content.get("strength"):
             content["strength"] = Strength(**_fields(Strength, strength | {"void": tuple(strength.get("void", ()))}))
         if selection := content.get("selection"):

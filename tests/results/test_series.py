@@ -1,6 +1,8 @@
 """The file that lists the revisions of a series."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from for_each import for_each
@@ -83,3 +85,10 @@ def test_a_folder_of_other_things_is_no_place_for_a_series(tmp_path):
     (tmp_path / "notes.txt").touch()
     with pytest.raises(StorageError, match="not empty"):
         SeriesFolder(tmp_path).read()
+
+
+def test_the_published_series_is_of_this_format(tmp_path):
+    shutil.unpack_archive(Path(__file__).parents[2] / "tutorials" / "mini-checkpoints.tar.xz", tmp_path, filter="data")
+    series = load(tmp_path / "mini-checkpoints")
+    assert list(series.children) == [f"step{step}" for step in (63, 125, 250, 500, 1000, 2000, 4000, 8000)]
+    assert series["step8000"]["successor"]["denoising_patch@last"].patched.dims == ("metric", "prompt", "layer", "head")
