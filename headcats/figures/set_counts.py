@@ -68,7 +68,8 @@ def set_counts(overlap: xr.Dataset, *, palette: str = "headcats", title: str | N
         >>> import headcats as hc
         >>> results = hc.load("results/mini-icl")
         >>> overlap = hc.overlap(hc.categorize(hc.score(results, method="denoising_patch")))
-        >>> numbers = hc.figures.data(hc.figures.set_counts(overlap))
+        >>> fig = hc.figures.set_counts(overlap)
+        >>> numbers = hc.figures.data(fig)
         >>> bool(numbers.observed.sum() == numbers.expected.sum().round(6))
         True
     """
