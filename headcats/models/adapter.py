@@ -49,8 +49,18 @@ _NO_EDITS: Mapping[Any, Edit] = MappingProxyType({})
 class HookedModel:
     """A model whose head outputs can be read and replaced; `hc.load_model` makes one.
 
-    The wrapped model is never moved, cast, changed, or switched between train and eval mode. Hold `lock` during forward
-    passes: hooks belong to the model, so two threads take turns. `splits` are of `value_splits`.
+    The wrapped model is never moved, cast, changed, or switched between train and eval mode.
+
+    Attributes:
+        model: TransformerLens' model, untouched; `model_class` is "HookedTransformer" or "TransformerBridge".
+        name, tokenizer, origin: As given, or those of the model; a tokenizer may be None.
+        layers: Numbers of the layers with attention heads; `n_layers` counts blocks without any, too.
+        splits: Hook at z -> heads and d_head, where TransformerLens splits z otherwise than the model does.
+        d_model, d_vocab, n_ctx: Width of the residual stream, size of the input vocabulary, context length in tokens.
+        lock: Held during a forward pass: hooks belong to the model, so two threads take turns.
+
+    Raises:
+        ModelError: Another kind of object, or a model without attention heads.
 
     Example:
         >>> import headcats as hc

@@ -24,8 +24,8 @@ from headcats.results.compact import restored
 from headcats.results.joined import OF_TASKS, checksums_in, checksums_of, join_blocks, split_blocks
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.place import MANIFEST
-from headcats.results.tables import as_written, of_hdf5, read_checked, read_table, table_bytes
-from headcats.results.whole_file import check_path, remove_empty, write_whole
+from headcats.results.tables import as_written, of_hdf5, parse_table, read_checked, read_table, table_bytes
+from headcats.results.whole_file import check_path, remove_empty, sync_folder, write_whole
 
 BLOCKS = "blocks"
 AGAIN = "The same `headcats run`"
@@ -84,11 +84,15 @@ class BlockFiles:
             return table if OF_TASKS in table.attrs else restored(table)
 
     def _read_stored(self, path: Path, *, again: str = AGAIN) -> xr.Dataset:
+        return read_table(path, again=again, most=self._limit())
+
+    def _limit(self) -> float:
+        """Bytes that a compressed table may take, by the manifest."""
         if self._most is None:
             self._most = math.inf
             with suppress(StorageError):
                 self._most = Manifest.read(self.path / MANIFEST).table_bytes()
-        return read_table(path, again=again, most=self._most)
+        return self._most
 
     def read_block(self, task: str, label: str) -> xr.Dataset:
         """A block.
@@ -185,13 +189,26 @@ class BlockFiles:
         if not tasks:
             return []
         data = table_bytes(table)
-        if not path.is_file() or read_file(path) != data:  # as after a kill between the two
+        if not self._gives_back(data, path, {task: blocks[task] for task in tasks}):
+            return []
+        if not _holds(path, data):  # and else it was written before a kill
             write_whole(path, data)
+        sync_folder(path.parent)  # or the removal may reach the disk before the file
         parts = [self.part_path(label, task) for task in tasks]
         for part in parts:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):  # one that stays is of the same block
+                part.unlink(missing_ok=True)
         remove_empty([parts[0].parent])
         return tasks
+
+    def _gives_back(self, data: bytes, path: Path, blocks: Mapping[str, xr.Dataset]) -> bool:
+        """True if these blocks will be read from a file of this content: what it replaces is removed."""
+        try:
+            with _as_joined(path):
+                read = split_blocks(parse_table(data, path, again=AGAIN, most=self._limit()))
+                return all(read[task].identical(block) for task, block in blocks.items())
+        except DamagedFileError:
+            return False
 
     def read_parts(self, label: str) -> tuple[dict[str, xr.Dataset], list[str]]:
         """Name -> content of every finished part of a joint method; and what is wrong with damaged ones."""
@@ -215,6 +232,13 @@ def block_bytes(task: str, label: str, block: xr.Dataset) -> bytes:
     """A block as the content of its file, whatever the order of its attributes."""
     attrs = block.attrs | {"task": task, "label": label}
     return table_bytes(block.drop_attrs(deep=False).assign_attrs(dict(sorted(attrs.items()))))
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return path.is_file() and read_file(path) == data
+    except OSError:
+        return False
 
 
 @contextmanager

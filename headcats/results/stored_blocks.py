@@ -134,6 +134,8 @@ class StoredBlocks(Mapping[Key, xr.Dataset]):
                 self._folder.read_block(*key)
             except StorageError as error:
                 self.problems[name] = str(error)
+            else:  # a writer has moved it meanwhile
+                self._open_block(key)
 
     def _read(self, key: Key) -> xr.Dataset:
         task, label = key

@@ -57,6 +57,16 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         ) from None
 
 
+def sync_folder(folder: Path) -> None:
+    """Flush the names of the files in a folder to the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def _temporary_name(name: str) -> str:
     start = os.fsencode(name)[:_LONGEST].decode("utf-8", "ignore")
     return f".{start}.{os.getpid()}-{threading.get_ident()}@{_host()}.tmp"

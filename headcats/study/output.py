@@ -148,8 +148,8 @@ class Output:
     def join(self, label: str) -> None:
         """Join the finished blocks of a task method into one file; a run that is killed within does it the next time.
 
-        They stay as they are where one is damaged or of other prompts than the manifest says, which a reader names, and
-        where they are too many.
+        They stay as they are where one is damaged or of other prompts than the manifest says, which a reader names;
+        where the file holds tasks that the manifest does not, as after one was lost; and beyond `MOST_JOINED` bytes.
         """
         if self.folder is None:
             return
@@ -158,17 +158,18 @@ class Output:
             task: of[label] for task, of in self.manifest.blocks.items() if label in of and not of[label].refusal
         }
         parts = {task: path for task in records if (path := folder.part_path(label, task)).is_file()}
-        size = sum(path.stat().st_size for path in (*parts.values(), folder.joined_path(label)) if path.is_file())
-        if not parts or size > MOST_JOINED:
+        size = sum(map(_size, (*parts.values(), folder.joined_path(label))))
+        # Of a manifest that is lost, the file holds more than the new one knows.
+        if not parts or size > MOST_JOINED or self._joined_blocks(label).keys() - records.keys():
             return
         found = dict(_undamaged(lambda: folder.stored_blocks(label), _NONE) if self._joined_blocks(label) else {})
         checksums = {task: checksum for task, (_, checksum) in self._joined_blocks(label).items()}
-        for task, path in parts.items():
+        for task in parts:
             block = kept.get(task)
             if block is None:
                 block = _undamaged(functools.partial(folder.stored_part, task, label), None)
             found[task] = xr.Dataset() if block is None else block
-            checksums[task] = stated_in(path, least=0)
+            checksums[task] = records[task].checksum
         blocks = {task: found.get(task, xr.Dataset()) for task in records}
         if all(blocks[task].attrs.get("fingerprint") == record.fingerprint for task, record in records.items()):
             categories = {task: self.manifest.tasks[task].category for task in records}
@@ -256,3 +257,11 @@ def _undamaged(read: Callable[[], T], default: T) -> T:
     except DamagedFileError as error:
         _log.warning("%s", error)
         return default
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 of one that is not there, or that nobody may look at."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

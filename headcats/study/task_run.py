@@ -35,9 +35,6 @@ class TaskWork:
         self.manifest = output.manifest
         self.scorer = scorer
         self.preparation = scorer.preparation
-        if self.manifest.tasks and not self.manifest.distractors:
-            # Of a version in which skipped tasks corrupted others.
-            self.preparation.distractors |= self.preparation.candidates
         self.heads = sum(self.preparation.model.n_heads.values())
 
     def score_tasks(self, progress: bool | None) -> None:

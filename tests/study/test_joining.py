@@ -7,6 +7,7 @@ import pytest
 
 import headcats as hc
 from headcats.base.errors import PlanError, StorageWarning
+from headcats.results import block_files
 from headcats.results.block_files import BlockFiles
 from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults
@@ -128,3 +129,40 @@ def test_a_part_of_another_plan_is_refused_and_never_joined(model, options, whol
     assert tables(path) == before == [f"{LABEL}.nc", f"{LABEL}/always_b.nc"]
     with pytest.raises(PlanError, match=r"always_b\.nc was made with other prompts"):
         hc.run(model, out=path, **options)
+
+
+def test_what_a_lost_manifest_knew_is_not_joined_away(model, options, whole, tmp_path):
+    path = tmp_path / "r"
+    shutil.copytree(whole, path)
+    results = ResultsFolder(path)
+    results.write_block("always_b", LABEL, results.stored_blocks(LABEL)["always_b"])  # as left by a kill
+    results.manifest_path.unlink()
+    hc.run(model, out=path, **options | {"tasks": ["always_b"]})
+    assert set(results.stored_blocks(LABEL)) == set(TASKS)
+    hc.run(model, out=path, **options)
+    assert tables(path) == tables(whole)
+    assert same_files(path, whole)
+
+
+def test_parts_stay_where_the_joined_file_would_not_be_read(model, options, whole, tmp_path, monkeypatch):
+    path = tmp_path / "r"
+    shutil.copytree(whole, path)
+    taken_apart(path, *TASKS)
+    monkeypatch.setattr(block_files, "split_blocks", lambda table: {})
+    hc.run(model, out=path, **options)
+    assert tables(path) == [f"{LABEL}/{task}.nc" for task in TASKS]
+
+
+def test_a_joined_file_that_the_disk_cannot_read_is_replaced(model, options, whole, tmp_path, monkeypatch):
+    path = tmp_path / "r"
+    shutil.copytree(whole, path)
+    results = ResultsFolder(path)
+    for task, block in results.stored_blocks(LABEL).items():
+        results.write_block(task, LABEL, block)
+
+    def broken(file):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(block_files, "read_file", broken)
+    hc.run(model, out=path, **options)
+    assert tables(path) == tables(whole)
