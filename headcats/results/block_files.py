@@ -182,14 +182,14 @@ class BlockFiles:
         """
         tasks, table = join_blocks(blocks, checksums=checksums, categories=categories)
         path = self.joined_path(label)
+        data = table_bytes(table) if tasks else b""
+        if tasks and not self._gives_back(data, path, {task: blocks[task] for task in tasks}):
+            tasks = []
         if tasks or not path.exists():
             for task in blocks.keys() - set(tasks):
                 if not self.part_path(label, task).exists():  # it may be in the file that is now replaced
                     self.write_block(task, label, blocks[task])
         if not tasks:
-            return []
-        data = table_bytes(table)
-        if not self._gives_back(data, path, {task: blocks[task] for task in tasks}):
             return []
         if not _holds(path, data):  # and else it was written before a kill
             write_whole(path, data)
