@@ -39,6 +39,8 @@ class PublicNames(griffe.Extension):
 
 def _place(places: dict[str, griffe.Object], path: str, words: dict[str, Any]) -> None:
     above, _, name = path.rpartition(".")
+    if above not in places:
+        _place(places, above, words)
     places[path] = griffe.Module(name, filepath=places[""].filepath, docstring=words.get(path))
     places[above].set_member(name, places[path])
 
