@@ -34,10 +34,15 @@ def _guide(words: str, left: dict[str, str]) -> str:
     pages = [linked(_with_examples(first))]
     for part in parts:
         mentioned = [left.pop(name) for name in dict.fromkeys(re.findall(r"`(\w+)`", part)) if name in left]
-        part = re.sub(r"`headcats\.([\w.]+)`", r"[`headcats.\1`](\1.md)", linked(part))
+        part = re.sub(r"`headcats\.([\w.]+)`", _to_page, linked(part))
         pages += [part.rstrip(), *map(_entry, mentioned)]
     others = [*(["## Others"] if parts and left else []), *map(_entry, left.values())]
     return "\n\n".join([*pages, *others]) + "\n"
+
+
+def _to_page(found: re.Match[str]) -> str:
+    """A namespace as a link to its page; `headcats.papers` has one for each paper, and none of its own."""
+    return f"[{found[0]}]({found[1]}.md)" if found[1] in {*NAMESPACES, "errors"} else found[0]
 
 
 def _with_examples(words: str) -> str:
