@@ -33,6 +33,8 @@ def no_results(path: Path) -> str:
         return f"{path} has blocks, but no {MANIFEST}: repeat the `headcats run` that made them, which takes them up."
     if path.resolve() == Path.cwd():
         return f"{path} is {what}; `headcats run` makes one, in results/mini-icl, which is then to be named here."
+    if not _is_empty(path):
+        return f"{path} is {what}; name one, or make one with `headcats run --out` and the name of a new folder."
     return f"{path} is {what}; run `headcats run --out {shlex.quote(str(path))}` first."
 
 
@@ -41,3 +43,10 @@ def _folders(path: Path) -> list[Path]:
         return sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}"))
     except OSError:
         return []
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        return not any(path.iterdir())
+    except OSError:
+        return False
