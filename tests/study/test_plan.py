@@ -55,11 +55,6 @@ def test_what_is_wrong_is_named():
         ({"suite": []}, DataError, "empty"),
         ({"n_prompts": 1}, OptionError, "n_prompts .*2; got 1"),
         ({"n_demos": 0}, OptionError, "n_demos .*1; got 0"),
-        (
-            {"suite": "sentences", "methods": ["denoising_patch"]},
-            OptionError,
-            "got 0, .*'sentences'.*=5",
-        ),
         ({"methods": []}, OptionError, r"methods .*'denoising_patch'.*got \[\]"),
         ({"methods": "denoising_patch"}, OptionError, "methods"),
         ({"seed": True}, OptionError, "seed .*got True"),

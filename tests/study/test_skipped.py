@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import headcats as hc
+from headcats.base import registry
 from headcats.base.errors import DataError
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import plan
@@ -84,7 +85,9 @@ def test_a_run_and_a_validation_without_tasks_end_with_them(model, caplog):
     caplog.set_level(logging.WARNING, "headcats")
     with pytest.raises(DataError) as problem:
         hc.run(model, suite="ioi", n_prompts=8, methods=["denoising_patch"], progress=False)
-    assert named(str(problem.value).splitlines()[-1]) == ["icl", "cognitive", "induction", "relations"]
+    assert named(str(problem.value).splitlines()[-1]) == [
+        suite for suite in ("icl", "cognitive", "induction", "relations") if suite in registry.names("suite")
+    ]
     entries = validate(model, suite="ioi", n_prompts=8, methods=["denoising_patch"])
     assert all(entry["refusal"] for entry in entries.values())
     assert "induction" in caplog.text

@@ -5,7 +5,9 @@ import re
 import pytest
 from for_each import for_each
 
+from headcats.base.errors import OptionError
 from headcats.papers.token_probe.sentences import EXACT, TAUGHT, taught, untaught
+from headcats.study.plan import plan
 from headcats.tasks.suites import suite
 
 TASKS = {task.name: task for task in suite("sentences").tasks}
@@ -63,3 +65,8 @@ def test_the_seed_orders_the_questions():
     task = TASKS["say_sum"]
     assert task.pairs(50, seed=1) == task.pairs(50, seed=1) != task.pairs(50, seed=2)
     assert task.pairs(50, seed=1) == task.pairs(10**6, seed=1)[:50]
+
+
+def test_methods_that_need_demonstrations_say_that_the_suite_has_none():
+    with pytest.raises(OptionError, match=r"got 0, .*'sentences'.*=5"):
+        plan(suite="sentences", methods=["denoising_patch"])
