@@ -1,4 +1,4 @@
-"""What commands print: tables, sentences and prompts on stdout; notes and errors on stderr."""
+"""Output of commands: tables, sentences and prompts on stdout; notes and errors on stderr."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""What a method is, and what a study hands it: the whole suite, or one task at a time."""
+"""Protocol of methods, and their inputs from a study: the whole suite, or one task at a time."""
 
 import functools
 import itertools

@@ -205,7 +205,7 @@ def addresses(model: nn.Module) -> tuple[tuple[int, int], ...]:
 
 
 def _devices(model: nn.Module) -> Iterator[torch.device]:
-    """Of each module with weights, where these are used."""
+    """Device of each module with weights, where these are used."""
     for module in model.modules():
         hook: Any = getattr(module, "_hf_hook", None)
         if (own := next(module.parameters(recurse=False), None)) is not None:

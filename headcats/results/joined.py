@@ -169,7 +169,7 @@ def _joined(name: Any, blocks: Sequence[Block], metrics: list[str]) -> xr.Variab
     if _PROMPT in first.dims:
         joined = np.concatenate(values, axis=first.dims.index(_PROMPT))
         return xr.Variable(first.dims, joined, first.attrs, first.encoding)
-    if all(_bits(one) == _bits(values[0]) for one in values):
+    if all(_bits(of_block) == _bits(values[0]) for of_block in values):
         return xr.Variable(first.dims, values[0], first.attrs, first.encoding)
     return xr.Variable((_STACKED, *first.dims), np.stack(values), first.attrs, first.encoding)
 

@@ -37,7 +37,7 @@ class Box:
     ground: str = BACKGROUND
     """Colour where nothing is drawn."""
     scale: ColourScale | None = None
-    """Of the figure."""
+    """Colour scale of the figure."""
 
     def x(self, values: Any) -> Float[np.ndarray, "..."]:
         """Return the pixels of numbers on the x axis; NaN for None."""

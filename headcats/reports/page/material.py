@@ -116,7 +116,7 @@ class Material:
             yield line("answer.test_lost", problem=problem) if problem else line("answer.not_tested")
 
     def doubts(self) -> Iterator[Finding]:
-        """What weakens the map by scores, the weightiest first."""
+        """Doubts about the map by scores, the weightiest first."""
         yield from approximated(self.tested.tables["scores"])
         yield from corruptions(self.run)
         yield from contradictions(self.tested)

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +75,6 @@ def json_records(entries: Sequence[Any], *, file: str, fields: Sequence[str] = (
             yield number, () if entry is None else cells(entry, columns, f"{file}, record {number}")
 
     return Records(file, columns, read)
-
-
-_Cells = Callable[[Any, tuple[str, ...], str], Sequence[Any]]
 
 
 def _of_object(entry: Any, columns: tuple[str, ...], place: str) -> Sequence[Any]:
