@@ -29,7 +29,7 @@ from headcats.base.errors import StorageError
 from headcats.base.registry import register
 from headcats.results import whole_file
 from headcats.scale.ray_cluster import _QUIET
-from headcats.study.task_run import TaskWork
+from headcats.study.method_run import MethodRun
 
 METHODS = ["denoising_patch", "noising_patch", "mean_ablation", "zero_ablation"]
 OPTIONS = {"suite": SUITE, "n_prompts": 8, "n_demos": 2, "methods": METHODS, "metrics": ["logit_diff", "hungry"]}
@@ -74,20 +74,20 @@ def local_nodes(n: int, **environment: str) -> Iterator[Any]:
 @contextlib.contextmanager
 def after_blocks(n: int, act: Callable[[], None]) -> Iterator[None]:
     """Within, something happens in the process that starts a run when so many blocks are kept."""
-    keep, kept = TaskWork._keep, 0
+    keep, kept = MethodRun._keep, 0
 
-    def keep_and_act(self: TaskWork, *arguments: Any, **options: Any) -> None:
+    def keep_and_act(self: MethodRun, *arguments: Any, **options: Any) -> None:
         nonlocal kept
         keep(self, *arguments, **options)
         kept += 1
         if kept == n:
             act()
 
-    TaskWork._keep = keep_and_act  # type: ignore[method-assign]
+    MethodRun._keep = keep_and_act  # type: ignore[method-assign]
     try:
         yield
     finally:
-        TaskWork._keep = keep  # type: ignore[method-assign]
+        MethodRun._keep = keep  # type: ignore[method-assign]
 
 
 def workers() -> list[psutil.Process]:

@@ -45,7 +45,7 @@ from headcats.models.adapter import HookedModel
 from headcats.results.checksum import json_content_of, json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
-from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord, TaskRecord
+from headcats.results.records import BlockRecord, CategoryRecord, MethodRecord, ModelRecord, PlanRecord, TaskRecord
 from headcats.results.run_results import RunResults
 from headcats.results.tables import table_bytes
 
@@ -90,7 +90,9 @@ def good_folder(path: Path) -> Path:
             methods=LABELS,
             requested=tuple(TASKS),
             tasks={task: TaskRecord(category, accuracy=0.9, n_items=12) for task, category in TASKS.items()},
-            blocks={task: {label: BlockRecord("f", "last_position") for label in LABELS} for task in TASKS},
+            blocks={
+                label: MethodRecord({task: BlockRecord("f", "last_position") for task in TASKS}) for label in LABELS
+            },
             beside=("suite.json",),
             versions={"headcats": "0.1.0"},
             created="2026-01-01T00:00:00+00:00",

@@ -129,8 +129,8 @@ def _longest_list(run: RunResults) -> int | None:
 def _skipped_control(run: RunResults, reading: MapSpec) -> str:
     """Why a run skipped the control that task-specific effects are made with; "" where it did not, or they are none."""
     control = controls_of(reading.label.name).get("task") if reading.effect == "task_specific" else None
-    records = [pair for of_task in run.manifest_or_empty.blocks.values() for pair in of_task.items()]
-    refusals = [record.refusal for label, record in records if Label.parse(label).name == control and record.refusal]
+    cells = run.manifest_or_empty.cells()
+    refusals = [record.refusal for _, label, record in cells if Label.parse(label).name == control and record.refusal]
     return f"{control} was skipped: {refusals[0]}" if refusals else ""
 
 

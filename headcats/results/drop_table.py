@@ -35,6 +35,6 @@ def _rows(manifest: Manifest, task: str) -> Iterator[Row]:
             yield task, name.replace("_", " "), KEPT, counts.kept, ""
         for reason, number in counts.dropped.items():
             yield task, name.replace("_", " "), reason, number, counts.examples.get(reason, "")
-    for label, block in manifest.blocks.get(task, {}).items():
-        if block.dropped:
+    for label in manifest.blocks:
+        if (block := manifest.record(task, label)) is not None and block.dropped:
             yield task, label, "left out by the method", block.dropped, ""

@@ -14,7 +14,7 @@ from headcats.results.json_lines import in_lines
 from headcats.results.records import (
     BlockRecord,
     CategoryRecord,
-    JointRecord,
+    MethodRecord,
     ModelRecord,
     PlanRecord,
     Record,
@@ -22,7 +22,7 @@ from headcats.results.records import (
 )
 from headcats.results.typed import MisfitError, fitted
 
-FORMAT = 4
+FORMAT = 5
 """Format of a results folder and of a series; a folder of another format is refused."""
 SUITE = "_suite"
 """Key of joint methods, in place of a task. No task can have this name."""
@@ -50,10 +50,8 @@ class Manifest:
     """Task of word pairs -> the tasks that may corrupt its prompts; tasks of the suite that are not scored, too."""
     tasks: dict[str, TaskRecord] = field(default_factory=dict)
     """Task -> its record, skipped ones too."""
-    blocks: dict[str, dict[str, BlockRecord]] = field(default_factory=dict)
-    """Task -> method@positions -> its record."""
-    joint_blocks: dict[str, JointRecord] = field(default_factory=dict)
-    """Joint method -> its record."""
+    blocks: dict[str, MethodRecord] = field(default_factory=dict)
+    """Method@positions -> its record."""
     beside: tuple[str, ...] = ()
     """Files beside the blocks that belong to the results, such as `suite.json`."""
     own_code: dict[str, str] = field(default_factory=dict)
@@ -77,7 +75,7 @@ class Manifest:
         """
         try:
             stored = read_object(path)
-            if lacking := [part for part in ("format", *_PARTS, "blocks") if part not in stored]:
+            if lacking := [part for part in ("format", *_PARTS) if part not in stored]:
                 raise DamagedFileError(f"it lacks {', '.join(lacking)}")
             manifest = cls._from_dict(stored)
             if problem := manifest.contradiction():
@@ -108,9 +106,6 @@ class Manifest:
     def _from_dict(cls, stored: Mapping[str, Any]) -> "Manifest":
         try:
             parts = {name: fitted(stored[name], kind, name) for name, kind in _PARTS.items() if name in stored}
-            entries = fitted(stored.get("blocks", {}), dict[str, dict[str, Any]], "blocks")
-            parts["joint_blocks"] = fitted(entries.pop(SUITE, {}), dict[str, JointRecord], f"blocks.{SUITE}")
-            parts["blocks"] = fitted(entries, dict[str, dict[str, BlockRecord]], "blocks")
         except MisfitError as error:
             raise DamagedFileError(str(error)) from None
         return cls(**parts)
@@ -121,15 +116,16 @@ class Manifest:
         if doubled := {name for name in categories if categories.count(name) > 1}:
             return f"categories lists {', '.join(sorted(doubled))} twice"
         of_tasks = {f"tasks.{task}.category": record.category for task, record in self.tasks.items()} | {
-            f"blocks.{SUITE}.{label}.tasks.{task}": category
-            for label, joint in self.joint_blocks.items()
-            for task, category in joint.tasks.items()
+            f"blocks.{label}.tasks.{task}": category
+            for label, method in self.blocks.items()
+            for task, category in method.tasks.items()
         }
         for place, category in of_tasks.items():
             if category not in categories:
                 return f"{place} is {category!r}, which categories does not list"
-        if unknown := self.blocks.keys() - self.tasks.keys():
-            return f"blocks names the task {min(unknown)!r}, which tasks does not"
+        for label, method in self.blocks.items():
+            if not method.is_joint and (unknown := method.parts.keys() - self.tasks.keys()):
+                return f"blocks.{label} names the task {min(unknown)!r}, which tasks does not"
         if len(self.model.layers) != len(self.model.heads):
             return f"model has {len(self.model.layers)} layers and heads of {len(self.model.heads)}"
         if not all(0 < heads <= _MOST_HEADS for heads in self.model.heads):
@@ -153,9 +149,6 @@ class Manifest:
         return json.dumps(self._stored(), ensure_ascii=False)
 
     def _stored(self) -> dict[str, Any]:
-        blocks = {task: _entries(records) for task, records in self.blocks.items()}
-        if self.joint_blocks:
-            blocks[SUITE] = _entries(self.joint_blocks)
         return {
             "format": FORMAT,
             "plan": self.plan.complete(),
@@ -166,7 +159,7 @@ class Manifest:
             "requested": self.requested,
             "distractors": self.distractors,
             "tasks": _entries(self.tasks),
-            "blocks": blocks,
+            "blocks": _entries(self.blocks),
             "beside": self.beside,
             "own_code": self.own_code,
             "checks": self.checks,
@@ -185,10 +178,37 @@ class Manifest:
 
     def finished(self) -> set[tuple[str, str]]:
         """(task, method@positions) of every block that there is; of a joint method (`SUITE`, method)."""
-        records = {(task, label): record for task, entries in self.blocks.items() for label, record in entries.items()}
-        finished = {key for key, record in records.items() if not record.refusal}
-        parts = {label: record.parts.values() for label, record in self.joint_blocks.items()}
-        return finished | {(SUITE, label) for label in parts if not all(part.refusal for part in parts[label])}
+        return {
+            (SUITE if method.is_joint else part, label)
+            for label, method in self.blocks.items()
+            for part, record in method.parts.items()
+            if not record.refusal
+        }
+
+    @property
+    def joint(self) -> dict[str, MethodRecord]:
+        """Joint methods and their records."""
+        return {label: method for label, method in self.blocks.items() if method.is_joint}
+
+    @property
+    def joint_tasks(self) -> dict[str, str]:
+        """Task -> category, of all tasks that a joint method was run on."""
+        return {task: category for method in self.blocks.values() for task, category in method.tasks.items()}
+
+    def cells(self) -> list[tuple[str, str, BlockRecord]]:
+        """(task, method@positions, record) of the methods whose parts are tasks, task by task."""
+        methods = [(label, method.parts) for label, method in self.blocks.items() if not method.is_joint]
+        return [(task, label, parts[task]) for task in self.tasks for label, parts in methods if task in parts]
+
+    def record(self, task: str, label: str) -> BlockRecord | None:
+        """Record of a method on a task; None where there is none."""
+        method = self.blocks.get(label)
+        return None if method is None or method.is_joint else method.parts.get(task)
+
+    def add(self, label: str, part: str, record: BlockRecord) -> None:
+        """Record a part of a method, in place of an earlier record."""
+        method = self.blocks.get(label, MethodRecord())
+        self.blocks[label] = replace(method, parts={**method.parts, part: record})
 
     def place(self, block: tuple[str, str]) -> tuple[int, int]:
         """Where a block (task, method@positions) stands: by task, and joint methods last, in their order."""
@@ -230,13 +250,9 @@ class Manifest:
         self.own_code |= second.own_code
         self.checks |= second.checks
         self.distractors = second.distractors | self.distractors
-        for task, records in second.blocks.items():
-            self.blocks[task] = self.blocks.get(task, {}) | noted(records)
-        for label, record in second.joint_blocks.items():
-            first = self.joint_blocks.get(label, JointRecord())
-            self.joint_blocks[label] = JointRecord(
-                {**first.parts, **noted(record.parts)}, {**first.tasks, **record.tasks}
-            )
+        for label, record in second.blocks.items():
+            first = self.blocks.get(label, MethodRecord())
+            self.blocks[label] = MethodRecord({**first.parts, **noted(record.parts)}, {**first.tasks, **record.tasks})
 
 
 _MOST_HEADS = 100_000  # of a layer; maps have a cell for each
@@ -250,6 +266,7 @@ _PARTS: dict[str, Any] = {
     "requested": tuple[str, ...],
     "distractors": dict[str, tuple[str, ...]],
     "tasks": dict[str, TaskRecord],
+    "blocks": dict[str, MethodRecord],
     "beside": tuple[str, ...],
     "own_code": dict[str, str],
     "checks": dict[str, dict[str, Any]],
@@ -257,7 +274,7 @@ _PARTS: dict[str, Any] = {
     "git_commit": str | None,
     "created": str,
 }
-"""Parts of the file but blocks -> their types."""
+"""Parts of the file -> their types."""
 
 
 def _entries(records: Mapping[str, Record]) -> dict[str, Any]:

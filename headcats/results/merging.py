@@ -173,9 +173,9 @@ def _write_method(
         target.write_joined(label, blocks, checksums=checksums, categories=categories)
     for task, block in blocks.items():
         checksum = checksums[task] if joined else target.write_block(task, label, block)
-        records = manifest.blocks.get(task, {})
-        if label in records:  # not of a block whose run was stopped before the manifest was written
-            records[label] = replace(records[label], checksum=checksum)
+        # None of a block whose run was stopped before the manifest was written.
+        if (record := manifest.record(task, label)) is not None:
+            manifest.add(label, task, replace(record, checksum=checksum))
 
 
 def _add(blocks: dict[Any, xr.Dataset], key: Any, block: xr.Dataset, description: str) -> bool:

@@ -223,7 +223,7 @@ class TaskRecord(Record):
 
 @dataclass(frozen=True)
 class BlockRecord(Record):
-    """A method on one task, or one part (a relation, a seed) of a joint method."""
+    """A part of a method: a task, or of a joint method a relation or a seed."""
 
     ALWAYS = ("fingerprint",)
 
@@ -264,13 +264,19 @@ class BlockRecord(Record):
 
 
 @dataclass(frozen=True)
-class JointRecord(Record):
-    """A joint method: its parts, and the category of every task that it was run on."""
+class MethodRecord(Record):
+    """A method and its parts: the tasks that it scores one by one, or of a joint method relations, seeds or others."""
 
     ALWAYS = ("parts",)
 
     parts: Mapping[str, BlockRecord] = field(default_factory=dict)
     tasks: Mapping[str, str] = field(default_factory=dict)
+    """Of a joint method, the category of every task that it was run on."""
+
+    @property
+    def is_joint(self) -> bool:
+        """True if its parts are not tasks."""
+        return bool(self.tasks)
 
     def skipped(self) -> dict[str, str]:
         """Part -> why it was skipped."""

@@ -110,13 +110,13 @@ class RunResults:
         """Checksum of the blocks of some methods and of the categories of their tasks; tables made of them carry it."""
         manifest, chosen = self.manifest_or_empty, set(labels)
         blocks = [
-            (task, self.category(task), label, _mark(manifest.blocks.get(task, {}).get(label)))
+            (task, self.category(task), label, _mark(manifest.record(task, label)))
             for task in self.scored_tasks
             for label in sorted(chosen.intersection(self.tasks[task]))
         ]
         joint = [
             (label, sorted(record.tasks.items()), sorted((part, _mark(of)) for part, of in record.parts.items()))
-            for label, record in sorted(manifest.joint_blocks.items())
+            for label, record in sorted(manifest.joint.items())
             if label in chosen
         ]
         return checksum(json.dumps([blocks, joint]).encode("ascii"))
@@ -202,7 +202,7 @@ class RunResults:
         skipped: dict[str, list[str]] = {}
         for task, record in self.manifest.tasks.items() if method is None else ():
             skipped.setdefault(record.category, []).extend([task] if record.refusal else [])
-        for label, joint in self.manifest.joint_blocks.items():
+        for label, joint in self.manifest.joint.items():
             for task, category in joint.tasks.items() if method in (None, label) else ():
                 skipped.setdefault(category, []).extend([task] if task in joint.skipped() else [])
         for label, block in self.joint_blocks.items():

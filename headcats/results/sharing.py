@@ -150,8 +150,9 @@ def card(manifest: Manifest, address: str) -> str:
     """README.md of a data set with the results of a manifest; `address` is what `hc.load` takes."""
     model, plan, skipped = manifest.model, manifest.plan, manifest.skipped()
     n_tasks, unfinished = len(manifest.tasks), manifest.unfinished()
-    joint = {task for record in manifest.joint_blocks.values() for task in record.tasks}
-    tasks = pluralize(n_tasks or len(joint), "task") + (f", {len(skipped)} of them skipped" if skipped else "")
+    tasks = pluralize(n_tasks or len(manifest.joint_tasks), "task") + (
+        f", {len(skipped)} of them skipped" if skipped else ""
+    )
     facts = {
         "model": _code(model.name) + (f", revision {_code(model.revision)}" if model.revision else ""),
         "weights": f"hash `{model.weights_hash}`, {model.dtype}, {model.model_class}",

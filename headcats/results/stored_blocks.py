@@ -64,8 +64,8 @@ class StoredBlocks(Mapping[Key, xr.Dataset]):
         self.checksums = {key: self.checksums[key] for key in sorted(sorted(self.checksums), key=manifest.place)}
 
     def _is_joint(self, label: str) -> bool:
-        of_tasks = any(label in records for records in self._manifest.blocks.values())
-        return not of_tasks and (label in self._manifest.joint_blocks or not Label.parse(label).positions)
+        record = self._manifest.blocks.get(label)
+        return not Label.parse(label).positions if record is None else record.is_joint
 
     def _open_tasks(self, label: str) -> None:
         """Look at the blocks of a method; a part that lies beside the joined file is newer."""
@@ -113,7 +113,7 @@ class StoredBlocks(Mapping[Key, xr.Dataset]):
                 self._add_problem(key, error)
 
     def _recorded(self, key: Key) -> str:
-        record = self._manifest.blocks.get(key[0], {}).get(key[1])
+        record = self._manifest.record(*key)
         return record.checksum if record is not None else ""
 
     def _path(self, key: Key) -> Path:
@@ -153,7 +153,7 @@ class StoredBlocks(Mapping[Key, xr.Dataset]):
         return block
 
     def _other_origin(self, key: Key, block: xr.Dataset) -> str:
-        return other_origin(block, self._manifest.blocks.get(key[0], {}).get(key[1]), self._manifest)
+        return other_origin(block, self._manifest.record(*key), self._manifest)
 
     def __getitem__(self, key: Key) -> xr.Dataset:
         if key not in self.checksums:

@@ -123,8 +123,7 @@ def conditions_since(manifest: Manifest) -> dict[str, str]:
 
 def changed_conditions(manifest: Manifest) -> list[str]:
     """Conditions of now that differ from those of finished blocks; nothing of what their folder did not note."""
-    joint = (record for of_method in manifest.joint_blocks.values() for record in of_method.parts.values())
-    records = [*(record for of_task in manifest.blocks.values() for record in of_task.values()), *joint]
+    records = [record for method in manifest.blocks.values() for record in method.parts.values()]
     before = [record.versions or manifest.versions for record in records if not record.refusal]
     noted = {name: sorted({of[name] for of in before if name in of}) for name in conditions()}
     return [

@@ -139,8 +139,8 @@ class Output:
         block = block.assign_attrs(task=task, label=label)
         checksum = self.folder.write_block(task, label, block)
         if task != SUITE:
-            records = self.manifest.blocks[task]
-            records[label] = replace(records[label], checksum=checksum)
+            record = self.manifest.blocks[label].parts[task]
+            self.manifest.add(label, task, replace(record, checksum=checksum))
             if is_plain(block) and sum(kept.nbytes for kept in (block, *self._kept[label].values())) <= _KEPT:
                 self._kept[label][task] = block
         self.save_manifest()
@@ -154,9 +154,7 @@ class Output:
         if self.folder is None:
             return
         folder, kept = self.folder, self._kept.pop(label, {})
-        records = {
-            task: of[label] for task, of in self.manifest.blocks.items() if label in of and not of[label].refusal
-        }
+        records = {task: record for task, of, record in self.manifest.cells() if of == label and not record.refusal}
         parts = {task: path for task in records if (path := folder.part_path(label, task)).is_file()}
         size = sum(map(_size, (*parts.values(), folder.joined_path(label))))
         # Of a manifest that is lost, the file holds more than the new one knows.

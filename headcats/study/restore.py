@@ -137,7 +137,7 @@ def check_same_suite(output: Output, preparation: Preparation) -> None:
     category_of = {task.name: study.suite.category_of(task).name for task in study.suite.tasks}
     before = suite_tasks(output.stored_suite, source=str(output.folder.suite_path))
     after = suite_tasks(output.suite, source="")
-    joint = {task: category for record in manifest.joint_blocks.values() for task, category in record.tasks.items()}
+    joint = manifest.joint_tasks
     for task, category in ({name: record.category for name, record in manifest.tasks.items()} | joint).items():
         if category_of.get(task) != category:
             now = f"of category {category_of[task]!r}" if task in category_of else "missing"
@@ -146,12 +146,11 @@ def check_same_suite(output: Output, preparation: Preparation) -> None:
         if task in before and before[task].get("pairs") != after[task].get("pairs"):
             raise _other_suite(output.folder, f"task {task!r} has other pairs now")
     check_prompts(preparation, manifest)
-    for task, records in manifest.blocks.items():
+    for task, label, record in manifest.cells():
         prompts = [batch.fingerprint() for batch in preparation.of(task).scored]
-        for label, record in records.items():
-            also_read = preparation.also_read(task, MethodSpec.parse(label))
-            if record.fingerprint != fingerprint(prompts, also_read, label, study.metrics):
-                raise _other_suite(output.folder, f"{label} would read other prompts for task {task!r} now")
+        also_read = preparation.also_read(task, MethodSpec.parse(label))
+        if record.fingerprint != fingerprint(prompts, also_read, label, study.metrics):
+            raise _other_suite(output.folder, f"{label} would read other prompts for task {task!r} now")
 
 
 def _other_suite(folder: ResultsFolder, difference: str) -> PlanError:

@@ -20,7 +20,7 @@ from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.writer import RUN
-from headcats.study.joint_run import JointWork
+from headcats.study.method_run import MethodRun
 from headcats.study.opening import open_output
 from headcats.study.options import Elsewhere, Share, StudyOptions, takes_options
 from headcats.study.output import Output
@@ -31,7 +31,6 @@ from headcats.study.progress import logged_where_nobody_watches
 from headcats.study.restore import check_same_suite
 from headcats.study.scorer import Here, Scorer
 from headcats.study.skipped import advice
-from headcats.study.task_run import TaskWork
 from headcats.sweeps.descriptors.describing import describe_model, describe_prompts
 
 _log = logging.getLogger("headcats")
@@ -138,17 +137,12 @@ def score_study(
 ) -> None:
     """Score what the output lacks, task by task and part by part; a NothingScoredError if no task is left."""
     output.manifest.checks["model"] = check_model(model)
-    before = {(task, label) for task, records in output.manifest.blocks.items() for label in records}
+    before = {(task, label) for task, label, _ in output.manifest.cells()}
     preparation = Preparation(model, study.changed(distractors=output.manifest.distractors))
-    task_work = TaskWork(study, output, scorer_of(preparation, path=options.path, memory=options.memory))
-    # Before the tasks are scored: what is in the folder may not fit.
-    joint_work = JointWork(model, study, output) if study.joint_methods else None
+    methods = MethodRun(study, output, scorer_of(preparation, path=options.path, memory=options.memory))
     check_same_suite(output, preparation)
     output.save_suite()
-    if study.cells:
-        task_work.score_tasks(options.progress)
-    if joint_work is not None:
-        joint_work.score_parts(options.progress)
+    methods.score(options.progress)
     _describe_heads(output, preparation)
     if output.losses:
         _log.info("%s", losses_text(output.losses))
@@ -186,9 +180,9 @@ def _log_paths(manifest: Manifest, labels: Sequence[str], path: str, *, before: 
         )
     for label in labels:
         paths = [dict[str, None](), dict[str, None]()]
-        for task, records in manifest.blocks.items():
-            if label in records and records[label].path:
-                paths[(task, label) in before][records[label].path] = None
+        for task, other, record in manifest.cells():
+            if other == label and record.path:
+                paths[(task, label) in before][record.path] = None
         new, earlier = paths
         if new and earlier and ("hooked" in new) != ("hooked" in earlier):
             _log.warning(
@@ -203,11 +197,10 @@ def _log_paths(manifest: Manifest, labels: Sequence[str], path: str, *, before: 
 def paths_used(manifest: Manifest, labels: Sequence[str], *, before: Set[tuple[str, str]] = frozenset()) -> list[str]:
     """One line per method and path: number of tasks and worst self-check; without the blocks told `before`."""
     checks: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for task, records in manifest.blocks.items():
-        for label in labels:
-            if label in records and (task, label) not in before and (record := records[label]).path:
-                kind = f" ({kind})" if (kind := approximation_label(record.approximation)) else ""
-                checks[label + kind, record.path].append(record.self_check)
+    for task, label, record in manifest.cells():
+        if label in labels and (task, label) not in before and record.path:
+            kind = f" ({kind})" if (kind := approximation_label(record.approximation)) else ""
+            checks[label + kind, record.path].append(record.self_check)
     return [
         f"{label}: {pluralize(len(of_tasks), 'task')} by path {path!r}"
         + (f"; self-check {worst_check(of_tasks)}" if any(of_tasks) else "")
@@ -217,5 +210,5 @@ def paths_used(manifest: Manifest, labels: Sequence[str], *, before: Set[tuple[s
 
 def other_paths(manifest: Manifest, labels: Sequence[str], path: str) -> list[str]:
     """Labels with a block that was computed by another path."""
-    paths = {(label, record.path) for of_task in manifest.blocks.values() for label, record in of_task.items()}
+    paths = {(label, record.path) for _, label, record in manifest.cells()}
     return [label for label in labels if any(used not in ("", path) for name, used in paths if name == label)]

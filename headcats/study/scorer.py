@@ -11,7 +11,7 @@ import xarray as xr
 
 from headcats.base.errors import DataError
 from headcats.base.guard import working_on
-from headcats.methods.method import TaskInputs
+from headcats.methods.method import SuiteInputs, TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import Report, check_clean_unchanged, check_hooks, check_residual
@@ -29,12 +29,12 @@ _CHECKED_PROMPTS = 2
 
 @dataclass(frozen=True)
 class Scored:
-    """A block of a task, or the reason why there is none.
+    """A part of a method, or the reason why there is none.
 
     Attributes:
         label: The method.
         block: As the method gives it; None if it is skipped.
-        refusal: Why the method is skipped on the task; "" for a block.
+        refusal: Why the method is skipped on the part; "" for a block.
         seconds: How long it took.
         device: Device of the worker that made it; "" of this process.
     """
@@ -46,11 +46,12 @@ class Scored:
     device: str = ""
 
     @classmethod
-    def of(cls, spec: MethodSpec, inputs: TaskInputs, task: str, *, device: str = "") -> "Scored":
-        """Score a task by a method."""
+    def of(cls, spec: MethodSpec, inputs: TaskInputs | SuiteInputs, part: str, *, device: str = "") -> "Scored":
+        """Score a task, or another part, by a method."""
         started = time.monotonic()
+        options = dict(spec.options) | ({} if spec.is_joint else {"positions": spec.positions})
         try:
-            block, refusal = spec.method.on_part(inputs, task, positions=spec.positions, **dict(spec.options)), ""
+            block, refusal = spec.method.on_part(inputs, part, **options), ""
         except DataError as error:
             block, refusal = None, str(error)
         return cls(spec.label, block, refusal, time.monotonic() - started, device)

@@ -1,7 +1,9 @@
 """Tasks and methods that a run skips, those that are less sure, and suites that the model can do something of."""
 
 import logging
+import re
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from headcats.base.errors import DataError, HeadcatsError, HeadcatsWarning, NothingScoredError, pluralize
@@ -10,13 +12,14 @@ from headcats.models.adapter import HookedModel
 from headcats.results.declaration import default_methods
 from headcats.results.finding import first_names
 from headcats.results.manifest import Manifest
-from headcats.results.records import TaskRecord
+from headcats.results.records import MethodRecord, TaskRecord
 from headcats.study.assessment import assess_prompts
 from headcats.study.plan import REFERENCE_PROMPTS, Study, plan
 from headcats.study.preparation import Preparation
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite
 
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 _log = logging.getLogger("headcats")
 _PROMPTS = 8
 _TASKS = 4
@@ -67,7 +70,7 @@ def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -
     if reasons:
         advice = advice_on_gaps(records)
         _log.warning("%d of %d tasks are skipped:\n%s%s", len(reasons), len(names), lines, advice)
-    blocks = [(name, *block) for name in names for block in manifest.blocks.get(name, {}).items()]
+    blocks = [cell for cell in manifest.cells() if cell[0] in names]
     refused: dict[tuple[str, str], list[str]] = {}
     for name, label, record in blocks:
         if record.refusal:
@@ -80,6 +83,35 @@ def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -
     if blocks and all(record.refusal for *_, record in blocks):
         name, label, record = blocks[0]
         raise DataError(f"Nothing is scored, on no task, by no method. {label} on task {name}: {record.refusal}")
+
+
+def report_skipped_parts(study: Study, manifest: Manifest) -> None:
+    """One log record on the parts of joint methods that were skipped, and why; a DataError if nothing is left."""
+    reasons = {spec.label: manifest.blocks.get(spec.label, MethodRecord()).skipped() for spec in study.joint_methods}
+    n_skipped = sum(map(len, reasons.values()))
+    lines = "\n".join(line for label, parts in reasons.items() for line in _reason_lines(label, parts))
+    parts = [record for method in manifest.joint.values() for record in method.parts.values()]
+    nothing = all(record.refusal for record in parts) and len(manifest.skipped()) == len(manifest.tasks)
+    if n_skipped and nothing and study.is_whole:
+        raise DataError(f"Nothing can be scored on {manifest.model.name!r}:\n{lines}")
+    if n_skipped:
+        _log.warning("%d of %d parts are skipped:\n%s", n_skipped, len(parts), lines)
+
+
+def _reason_lines(label: str, reasons: Mapping[str, str]) -> list[str]:
+    """One line per reason; parts whose reasons differ in numbers alone share one."""
+    groups: dict[str, dict[str, str]] = defaultdict(dict)
+    for part, reason in reasons.items():
+        groups[_NUMBER.sub("#", reason)][part] = reason
+    lines = []
+    for group in groups.values():
+        first, *rest = group
+        if len(set(group.values())) == 1:
+            count = f" ({len(group)} parts)" if rest else ""
+            lines.append(f"  {label} {', '.join(group)}{count}: {group[first]}")
+        else:
+            lines.append(f"  {label} {first}: {group[first]} Alike, with other numbers: {', '.join(rest)}.")
+    return lines
 
 
 def report_shares(preparation: Preparation, records: Mapping[str, TaskRecord]) -> None:

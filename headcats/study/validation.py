@@ -16,7 +16,7 @@ from headcats.results.records import LONG_ANSWER, TaskRecord
 from headcats.study.assessment import assess_prompts, memory_plan
 from headcats.study.distractors import settle_distractors
 from headcats.study.estimate import log_plan
-from headcats.study.joint_run import suite_inputs
+from headcats.study.method_run import suite_inputs
 from headcats.study.options import StudyOptions, takes_options
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study, check_methods, study_of

@@ -138,7 +138,7 @@ def rescaled_block(folder: Path) -> None:
     checksum = target.write_block("always_a", "denoising_patch@last", block.assign(patched=block["patched"] * 0.5))
 
     def record(manifest: dict) -> None:
-        manifest["blocks"]["always_a"]["denoising_patch@last"]["checksum"] = checksum
+        manifest["blocks"]["denoising_patch@last"]["parts"]["always_a"]["checksum"] = checksum
 
     change_manifest(folder, record)
 

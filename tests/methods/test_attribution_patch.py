@@ -163,8 +163,8 @@ class TestStudy:
         manifest = json.loads(results.attrs["manifest"])
         for label, kind in (("attribution_patch@last", "first order"), (f"{IG}@all", STEPS)):
             assert results["always_a"][label].attrs["approximation"] == kind
-            assert manifest["blocks"]["always_a"][label]["approximation"] == kind
-            assert manifest["blocks"]["always_a"][label]["path"] == "gradient"
+            assert manifest["blocks"][label]["parts"]["always_a"]["approximation"] == kind
+            assert manifest["blocks"][label]["parts"]["always_a"]["path"] == "gradient"
         assert "approximation" not in results["always_a"]["denoising_patch@last"].attrs
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 from headcats.results.checksum import json_content_of, json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
-from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord, TaskRecord
+from headcats.results.records import BlockRecord, CategoryRecord, MethodRecord, ModelRecord, PlanRecord, TaskRecord
 
 LABEL = "denoising_patch@last"
 
@@ -39,7 +39,7 @@ def manifest(*tasks, fingerprint="f", categories=(KNOWLEDGE,), **changes):
         "categories": categories,
         "methods": (LABEL,),
         "tasks": {task: TaskRecord(categories[0].name) for task in tasks},
-        "blocks": {task: {LABEL: BlockRecord(fingerprint)} for task in tasks},
+        "blocks": {LABEL: MethodRecord({task: BlockRecord(fingerprint) for task in tasks})},
         "checks": {task: {"hooks": {}} for task in tasks},
     }
     return Manifest(**fields | changes)

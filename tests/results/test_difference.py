@@ -7,7 +7,7 @@ from results.folders import LABEL, block, folder, manifest
 import headcats as hc
 from headcats.base.errors import DataError
 from headcats.results.folder import ResultsFolder
-from headcats.results.records import BlockRecord, ModelRecord
+from headcats.results.records import BlockRecord, MethodRecord, ModelRecord
 
 VALUES = np.arange(12, dtype=np.float32)
 ROUNDING = 32 * 2.0**-23 * 11  # of the largest value
@@ -62,7 +62,7 @@ def test_the_number_type_of_the_model_sets_the_rounding(tmp_path):
 
 
 def test_joint_methods_are_compared_too(tmp_path):
-    records = {"a": {LABEL: BlockRecord("f")}}
+    records = {LABEL: MethodRecord({"a": BlockRecord("f")})}
     for name in "12":
         made = ResultsFolder(folder(tmp_path / name, "a", blocks=records))
         made.write_block("_suite", "norms", block())

@@ -6,7 +6,7 @@ from counting import INPUTS, counting_suite
 import headcats as hc
 from headcats.results.drop_table import DROPS, KEPT, drop_table
 from headcats.results.manifest import Manifest
-from headcats.results.records import BlockRecord, DropCounts, TaskRecord
+from headcats.results.records import BlockRecord, DropCounts, MethodRecord, TaskRecord
 
 
 def test_every_count_is_a_row():
@@ -15,7 +15,7 @@ def test_every_count_is_a_row():
             "a": TaskRecord(word_pairs=DropCounts(5, {"too long": 2}, {"too long": "x"}), prompts=DropCounts(4)),
             "b": TaskRecord(),
         },
-        blocks={"a": {"m@all": BlockRecord(dropped=3), "m@last": BlockRecord()}},
+        blocks={"m@all": MethodRecord({"a": BlockRecord(dropped=3)}), "m@last": MethodRecord({"a": BlockRecord()})},
     )
     table = drop_table(manifest).to_dataframe()
     *words, of_method = table.values.tolist()

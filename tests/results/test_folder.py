@@ -26,7 +26,7 @@ from headcats.results.loading import load, read_whole_results
 from headcats.results.manifest import SUITE
 from headcats.results.merging import merge
 from headcats.results.place import find_place
-from headcats.results.records import BlockRecord, JointRecord, ModelRecord
+from headcats.results.records import BlockRecord, MethodRecord, ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.stored_blocks import StoredBlocks
 from headcats.results.tables import table_bytes
@@ -52,7 +52,7 @@ def test_what_is_written_comes_back(tmp_path_factory, task, label, values, items
     assert back.patched.dtype == np.float32
     assert back.patched.values.tobytes() == written.patched.values.tobytes(), "bit for bit"
     assert back.attrs == written.attrs | {"task": task, "label": label}
-    known = manifest(task, methods=(label,), blocks={task: {label: BlockRecord("f")}})
+    known = manifest(task, methods=(label,), blocks={label: MethodRecord({task: BlockRecord("f")})})
     made.write_manifest(known)
     blocks = StoredBlocks(made, known)
     assert (list(blocks), blocks.problems) == ([(task, label)], {})
@@ -81,7 +81,7 @@ def test_a_folder_reads_the_same_as_the_tree_in_memory(tmp_path):
     made = ResultsFolder(tmp_path / "r")
     for (task, label), one in blocks.items():
         made.write_block(task, label, one)
-    known = manifest("b", "a", blocks={"a": {LABEL: BlockRecord("f")}, "b": {LABEL: BlockRecord("g")}})
+    known = manifest("b", "a", blocks={LABEL: MethodRecord({"a": BlockRecord("f"), "b": BlockRecord("g")})})
     made.write_manifest(known)
     loaded, memory = load(tmp_path / "r"), tree(blocks, known)
     xr.testing.assert_equal(loaded, memory)
@@ -354,8 +354,8 @@ def test_a_file_beside_the_blocks_that_is_gone_is_named(tmp_path, name):
 def test_a_joint_block_that_does_not_say_what_it_is_of(tmp_path, attrs):
     path, kept = tmp_path / "r", {"method": "made_up"} | {key: value for key, value in attrs.items() if value}
     ResultsFolder(path).write_block(SUITE, "made_up", xr.Dataset({"score": ("head", [1.0])}, attrs=kept))
-    joint = {"made_up": JointRecord()}
-    ResultsFolder(path).write_manifest(manifest("a", blocks={}, methods=("made_up",), joint_blocks=joint))
+    joint = {"made_up": MethodRecord(tasks={"a": "Knowledge"})}
+    ResultsFolder(path).write_manifest(manifest("a", blocks=joint, methods=("made_up",)))
     with pytest.warns(StorageWarning, match="its model|`summary`"):
         assert not RunResults(load(path)).joint_blocks
 
@@ -366,7 +366,13 @@ def test_what_a_newer_version_writes_beside_ours_is_read(tmp_path):
     ResultsFolder(path).write_block("a", LABEL, newer.assign_attrs(units_of="gap"))
 
     def add(stored):
-        for entry in (stored, stored["plan"], stored["model"], stored["tasks"]["a"], stored["blocks"]["a"][LABEL]):
+        for entry in (
+            stored,
+            stored["plan"],
+            stored["model"],
+            stored["tasks"]["a"],
+            stored["blocks"][LABEL]["parts"]["a"],
+        ):
             entry["of_a_newer_version"] = {"x": [1]}
 
     change_manifest(path, add)

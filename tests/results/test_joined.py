@@ -22,7 +22,7 @@ from headcats.results.folder import ResultsFolder
 from headcats.results.joined import OF_TASKS, is_plain, join_blocks, split_blocks
 from headcats.results.loading import load, open_results
 from headcats.results.place import find_place
-from headcats.results.records import BlockRecord
+from headcats.results.records import BlockRecord, MethodRecord
 from headcats.results.run_results import RunResults
 from headcats.results.tables import parse_table, table_bytes
 
@@ -157,10 +157,8 @@ def test_blocks_that_lose_their_place_in_the_file_get_files_of_their_own(tmp_pat
     assert write_joined(target) == ["a", "b"]
     of_tasks |= {task: block().assign(more=("prompt", [0.0, 1.0])) for task in "cde"}
     checksums = {task: target.write_block(task, LABEL, one) for task, one in of_tasks.items() if task in "cde"}
-    records = target.read_manifest().blocks | {
-        task: {LABEL: BlockRecord("f", checksum=checksum)} for task, checksum in checksums.items()
-    }
-    target.write_manifest(manifest(*of_tasks, blocks=records))
+    records = {task: BlockRecord("f", checksum=checksum) for task, checksum in checksums.items()}
+    target.write_manifest(manifest(*of_tasks, blocks=recorded(target, records)))
     before = load(tmp_path)
     assert write_joined(target) == ["c", "d", "e"]
     assert [path.name for path in sorted((tmp_path / "blocks" / LABEL).iterdir())] == ["a.nc", "b.nc"]
@@ -191,9 +189,16 @@ def run_of(path: Path, of_tasks: dict[str, xr.Dataset]) -> ResultsFolder:
     target, records = ResultsFolder(path), {}
     for task, one in of_tasks.items():
         checksum = target.write_block(task, LABEL, one)
-        records[task] = {LABEL: BlockRecord(one.attrs["fingerprint"], checksum=checksum)}
-    target.write_manifest(manifest(*of_tasks, blocks=records))
+        records[task] = BlockRecord(one.attrs["fingerprint"], checksum=checksum)
+    target.write_manifest(manifest(*of_tasks, blocks={LABEL: MethodRecord(records)}))
     return target
+
+
+def recorded(target: ResultsFolder, records: dict[str, BlockRecord]) -> dict[str, MethodRecord]:
+    """Records of the folder, and these."""
+    known = target.read_manifest()
+    assert known is not None
+    return {LABEL: MethodRecord({**known.blocks[LABEL].parts, **records})}
 
 
 def write_joined(target: ResultsFolder) -> list[str]:
@@ -204,7 +209,7 @@ def write_joined(target: ResultsFolder) -> list[str]:
     return target.write_joined(
         LABEL,
         stored | {task: target.stored_part(task, LABEL) for task in parts},
-        checksums={task: known.blocks[task][LABEL].checksum for task in known.tasks},
+        checksums={task: known.blocks[LABEL].parts[task].checksum for task in known.tasks},
         categories={task: record.category for task, record in known.tasks.items()},
     )
 
@@ -284,7 +289,7 @@ def test_of_a_large_file_only_the_end_and_the_names_are_read_at_opening(three: R
 def test_a_stopped_run_shows_its_parts_beside_the_file(three: ResultsFolder) -> None:
     known, more = three.read_manifest(), block(fingerprint="i")
     checksum = three.write_block("d", LABEL, more)
-    extended = manifest(*known.tasks, "d", blocks=known.blocks | {"d": {LABEL: BlockRecord("i", checksum=checksum)}})
+    extended = manifest(*known.tasks, "d", blocks=recorded(three, {"d": BlockRecord("i", checksum=checksum)}))
     three.write_manifest(extended)
     before = load(three.path)
     assert list(RunResults(before).tasks) == ["b", "a", "c", "d"]
@@ -309,7 +314,7 @@ def test_a_part_of_other_prompts_is_not_taken_for_ours(three: ResultsFolder) -> 
 
 def test_blocks_of_other_prompts_within_the_file_are_not_taken_for_ours(three: ResultsFolder) -> None:
     known = three.read_manifest()
-    records = known.blocks | {"a": {LABEL: BlockRecord("other", checksum="0" * 32)}}
+    records = recorded(three, {"a": BlockRecord("other", checksum="0" * 32)})
     three.write_manifest(manifest(*known.tasks, blocks=records))
     with pytest.warns(StorageWarning, match="is of other prompts"):
         assert RunResults(load(three.path)).scored_tasks == ["b", "c"]
@@ -317,7 +322,7 @@ def test_blocks_of_other_prompts_within_the_file_are_not_taken_for_ours(three: R
 
 def test_a_task_that_the_file_lacks_is_named(three: ResultsFolder) -> None:
     known = three.read_manifest()
-    three.write_manifest(manifest(*known.tasks, "z", blocks=known.blocks | {"z": {LABEL: BlockRecord("f")}}))
+    three.write_manifest(manifest(*known.tasks, "z", blocks=recorded(three, {"z": BlockRecord("f")})))
     with pytest.warns(StorageWarning, match="it lacks 'z'"):
         assert RunResults(load(three.path)).scored_tasks == ["a", "b", "c"]
 

@@ -17,7 +17,7 @@ from headcats.results.records import (
     BlockRecord,
     CategoryRecord,
     DropCounts,
-    JointRecord,
+    MethodRecord,
     ModelRecord,
     PlanRecord,
     TaskRecord,
@@ -45,11 +45,13 @@ def full_manifest():
         methods=("denoising_patch@last", "ov_relation"),
         requested=("a", "b"),
         tasks={"a": task},
-        blocks={"a": {"denoising_patch@last": BlockRecord("f", "hooked", provenance={"base": "clean"}, dropped=2)}},
-        joint_blocks={
-            "ov_relation": JointRecord(
+        blocks={
+            "denoising_patch@last": MethodRecord(
+                {"a": BlockRecord("f", "hooked", provenance={"base": "clean"}, dropped=2)}
+            ),
+            "ov_relation": MethodRecord(
                 {"a": BlockRecord("g", seconds=0.5), "b": BlockRecord("k", refusal="few pairs")}, {"a": "Knowledge"}
-            )
+            ),
         },
         checks={"a": {"hooks": {"floor": 0.5}}, "model": {"train_mode": False}},
         versions={"headcats": "0.1.0"},
@@ -129,7 +131,7 @@ MISFITS = [
     (("tasks", "a"), [], "tasks.a must be an object; got []"),
     (("tasks", "a", "gap"), 10**400, "tasks.a.gap must be a number; got 1000"),
     (("tasks", "a", "prompts", "dropped", "too long"), "1", "tasks.a.prompts.dropped.too long must be a whole number"),
-    (("blocks", "_suite", "ov_relation", "parts"), 1, "blocks._suite.ov_relation.parts must be an object; got 1"),
+    (("blocks", "ov_relation", "parts"), 1, "blocks.ov_relation.parts must be an object; got 1"),
     (("versions", "headcats"), 1, "versions.headcats must be text; got 1"),
 ]
 
@@ -149,8 +151,8 @@ CONTRADICTIONS = [
     (lambda stored: stored["categories"].append(stored["categories"][0]), "categories lists Knowledge twice"),
     (lambda stored: stored.update(beside=["../suite.json"]), "beside names '../suite.json'"),
     (lambda stored: stored["tasks"]["a"].update(category="K"), "tasks.a.category is 'K'"),
-    (lambda stored: stored["blocks"].update(b={}), "blocks names the task 'b'"),
-    (lambda stored: stored["blocks"]["_suite"]["ov_relation"]["tasks"].update(a="K"), "ov_relation.tasks.a is 'K'"),
+    (lambda stored: stored["blocks"]["denoising_patch@last"]["parts"].update(b={}), "names the task 'b'"),
+    (lambda stored: stored["blocks"]["ov_relation"]["tasks"].update(a="K"), "ov_relation.tasks.a is 'K'"),
     (lambda stored: stored["categories"][0].update(colour="octarine"), "Category 'Knowledge' has no colour"),
     (lambda stored: stored["model"]["heads"].pop(), "model has 2 layers and heads of 1"),
 ]
@@ -223,15 +225,14 @@ def test_differences_name_the_field_and_both_values():
 def test_joining_two_folders():
     first, second = full_manifest(), full_manifest()
     second.tasks = {"a": TaskRecord("other"), "b": TaskRecord("Knowledge")}
-    second.blocks = {"a": {"new@last": BlockRecord("n")}, "b": {"new@last": BlockRecord("m")}}
-    second.joint_blocks = {"ov_relation": JointRecord({"c": BlockRecord("c")}, {"c": "K"}), "other": JointRecord()}
+    second.blocks = {
+        "new@last": MethodRecord({"a": BlockRecord("n"), "b": BlockRecord("m")}),
+        "ov_relation": MethodRecord({"c": BlockRecord("c")}, {"c": "K"}),
+    }
     first.join(second)
     assert first.tasks["a"].category == "Knowledge", "the first record"
     assert list(first.tasks) == ["a", "b"]
-    assert {task: list(labels) for task, labels in first.blocks.items()} == {
-        "a": ["denoising_patch@last", "new@last"],
-        "b": ["new@last"],
-    }
-    assert list(first.joint_blocks["ov_relation"].parts) == ["a", "b", "c"]
-    assert first.joint_blocks["ov_relation"].tasks == {"a": "Knowledge", "c": "K"}
-    assert "other" in first.joint_blocks
+    cells = [("a", "denoising_patch@last"), ("a", "new@last"), ("b", "new@last")]
+    assert [(task, label) for task, label, _ in first.cells()] == cells
+    assert list(first.joint["ov_relation"].parts) == ["a", "b", "c"]
+    assert first.joint_tasks == {"a": "Knowledge", "c": "K"}

@@ -14,7 +14,7 @@ from headcats.base.errors import DamagedFileError, PlanError, StorageError
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
 from headcats.results.merging import merge
-from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord
+from headcats.results.records import BlockRecord, CategoryRecord, MethodRecord, ModelRecord, PlanRecord
 from headcats.results.run_results import RunResults
 
 
@@ -25,7 +25,7 @@ def test_merge_is_the_union(tmp_path):
     assert list(RunResults(merged).tasks) == ["a", "b", "c"]
     xr.testing.assert_equal(merged, load(tmp_path / "all"))
     joined = RunResults(merged).manifest
-    assert list(joined.tasks) == list(joined.blocks) == ["a", "b", "c"]
+    assert list(joined.tasks) == list(joined.blocks[LABEL].parts) == ["a", "b", "c"]
     assert joined.checks.keys() == {"a", "b", "c"}
     assert (files(first), files(second)) == before
 
@@ -35,23 +35,22 @@ def test_merge_joins_methods_and_ignores_where_it_ran(tmp_path):
     second = ResultsFolder(tmp_path / "2")
     second.write_block("a", "zero_ablation@all", block(fingerprint="z"))
     model = ModelRecord("elsewhere", "main", "h", device="cuda:0")
-    records = {"a": {"zero_ablation@all": BlockRecord("z")}}
+    records = {"zero_ablation@all": MethodRecord({"a": BlockRecord("z")})}
     second.write_manifest(manifest("a", model=model, methods=("zero_ablation@all",), blocks=records))
     merged = merge([first, second.path], out=tmp_path / "all")
     assert set(merged["a"].children) == {LABEL, "zero_ablation@all"}
     assert RunResults(merged).manifest.methods == (LABEL, "zero_ablation@all")
-    assert set(RunResults(merged).manifest.blocks["a"]) == {LABEL, "zero_ablation@all"}
+    assert set(RunResults(merged).manifest.blocks) == {LABEL, "zero_ablation@all"}
 
 
 def test_approximations_stay_beside_exact_effects(tmp_path):
     exact, second, label = folder(tmp_path / "1", "a"), ResultsFolder(tmp_path / "2"), "attribution_patch@last"
     second.write_block("a", label, block(fingerprint="z").assign_attrs(approximation="first order"))
-    records = {"a": {label: BlockRecord("z", approximation="first order")}}
+    records = {label: MethodRecord({"a": BlockRecord("z", approximation="first order")})}
     second.write_manifest(manifest("a", methods=(label,), blocks=records))
     run = RunResults(merge([exact, second.path], out=tmp_path / "all"))
     assert [run.approximation(each) for each in (LABEL, label)] == ["", "first order"]
-    records = run.manifest.blocks["a"]
-    assert {name: record.approximation for name, record in records.items()} == {LABEL: "", label: "first order"}
+    assert {name: record.approximation for _, name, record in run.manifest.cells()} == {LABEL: "", label: "first order"}
 
 
 def with_descriptors(path, value, *tasks, **attrs):
@@ -103,7 +102,7 @@ def test_merged_blocks_keep_the_versions_that_they_were_made_with(tmp_path):
     paths = [folder(tmp_path / task, task, versions={"torch": task}) for task in "ab"]
     manifest = RunResults(merge(paths, out=tmp_path / "all")).manifest
     assert manifest.versions == {"torch": "a"}
-    assert {task: records["denoising_patch@last"].versions for task, records in manifest.blocks.items()} == {
+    assert {task: record.versions for task, record in manifest.blocks[LABEL].parts.items()} == {
         "a": {},
         "b": {"torch": "b"},
     }

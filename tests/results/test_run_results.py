@@ -15,7 +15,7 @@ def results(tasks, parts=None, *, of_parts=()):
     entry = {"parts": {part: {"refusal": why} if why else {} for part, why in (parts or {}).items()}}
     manifest = {
         "tasks": {name: {"category": category, "refusal": why} for name, (category, why) in tasks.items()},
-        "blocks": {"_suite": {"ov_relation": entry | {"tasks": dict(of_parts)}}} if parts else {},
+        "blocks": {"ov_relation": entry | {"tasks": dict(of_parts)}} if parts else {},
     }
     categories = [{"name": name, "colour": "#000000"} for name in NAMES]
     tree.attrs = {"manifest": json.dumps(manifest), "categories": json.dumps(categories)}

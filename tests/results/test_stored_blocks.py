@@ -10,7 +10,7 @@ from headcats.results import stored_blocks
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
-from headcats.results.records import BlockRecord
+from headcats.results.records import BlockRecord, MethodRecord
 
 LARGE = 500_000
 
@@ -21,7 +21,7 @@ def large(tmp_path):
     target = ResultsFolder(tmp_path)
     values = np.zeros((1, 25_000, 2, 3), dtype=np.float32)
     checksum = target.write_block("a", LABEL, block(values, items=("é",) * 25_000))
-    target.write_manifest(manifest("a", blocks={"a": {LABEL: BlockRecord("f", checksum=checksum)}}))
+    target.write_manifest(manifest("a", blocks={LABEL: MethodRecord({"a": BlockRecord("f", checksum=checksum)})}))
     file = target.block_path("a", LABEL)
     assert file.stat().st_size >= LARGE
     return tmp_path, file

@@ -93,12 +93,15 @@ def test_a_shard_whose_only_block_is_refused_is_a_part_of_the_whole(counting_mod
     folders = [tmp_path / number for number in "13"]
     for folder in folders:
         hc.run(counting_model, out=folder, shard=Shard(int(folder.name), 4), **options)
-    (refused,) = RunResults(hc.load(folders[1])).manifest.blocks["always_a"].items()
-    assert refused[0] == "noising_patch@x9"
-    assert refused[1].refusal
+    ((task, label, refused),) = RunResults(hc.load(folders[1])).manifest.cells()
+    assert (task, label) == ("always_a", "noising_patch@x9")
+    assert refused.refusal
     merged = RunResults(merge(folders, out=tmp_path / "all"))
     assert merged.tasks == {"always_a": ("denoising_patch@last",)}
-    assert merged.manifest.blocks["always_a"].keys() == {"denoising_patch@last", "noising_patch@x9"}
+    assert {label for task, label, _ in merged.manifest.cells() if task == "always_a"} == {
+        "denoising_patch@last",
+        "noising_patch@x9",
+    }
 
 
 def test_a_shard_writes_no_prompts_of_others(counting_model):

@@ -5,6 +5,7 @@ import gc
 import logging
 import pickle
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -68,9 +69,7 @@ def test_blocks_that_are_written_are_not_kept(spread):
 
 def test_a_block_says_on_which_device_a_worker_made_it(finished, spread):
     for folder, device in ((spread[1], "cpu"), (finished, "")):
-        records = [
-            record for of_task in ResultsFolder(folder).read_manifest().blocks.values() for record in of_task.values()
-        ]
+        records = [record for _, _, record in ResultsFolder(folder).read_manifest().cells()]
         assert len(records) > 3
         assert {record.device for record in records} == {device}
         assert all(("device" in record.to_dict()) == bool(device) for record in records)
@@ -126,10 +125,12 @@ def test_tasks_that_workers_do_bring_the_seconds_of_their_blocks(counting_model,
             super().finished(part, skipped=skipped, seconds=seconds)
             brought[part] = seconds
 
-    monkeypatch.setattr("headcats.study.task_run.PartsClock", Clock)
+    monkeypatch.setattr("headcats.study.method_run.PartsClock", Clock)
     manifest = RunResults(
         hc.run(counting_model, cluster=InProcess(), **STUDY | {"suite": SUITE, "methods": ["zero_ablation@last"]})
     ).manifest
-    taken = {task: sum(record.seconds for record in of_task.values()) for task, of_task in manifest.blocks.items()}
+    taken = Counter[str]()
+    for task, _, record in manifest.cells():
+        taken[task] += record.seconds
     assert brought.pop("shifted") is None, "skipped when it was looked at"
     assert brought == pytest.approx(taken, abs=0.002)

@@ -85,7 +85,7 @@ def test_elsewhere_it_is_refused_beside_a_task_of_pairs_that_keeps_its_roles(mod
     results = run(model, suite, tasks=["always_a", "a"], n_prompts=8, n_demos=2, methods=methods)
     assert set(results["always_a"].children) == {"mean_ablation@all", "mean_ablation@last"}
     assert set(results["a"].children) == {"mean_ablation@last"}
-    refusal = RunResults(results).manifest.blocks["a"]["mean_ablation@all"].refusal
+    refusal = RunResults(results).manifest.blocks["mean_ablation@all"].parts["a"].refusal
     assert "positions='last'" in refusal
     assert "roles" in refusal
     assert "demonstration" not in refusal
@@ -124,7 +124,7 @@ def test_the_results_of_a_file_need_it_no_more(model, own, tmp_path, monkeypatch
 def test_without_second_corruptions_the_message_is_about_finished_prompts(model, own):
     own.write_text(SOURCE.replace("second=", "distractor_task='made up',  # "), encoding="utf-8")
     results = run(model, f"{own}:mine", n_prompts=8, tasks=["a"], methods=METHODS[:2])
-    refusal = RunResults(results).manifest.blocks["a"][METHODS[1]].refusal
+    refusal = RunResults(results).manifest.blocks[METHODS[1]].parts["a"].refusal
     assert "8 prompts" in refusal
     assert "SecondCorruption" in refusal
     assert "demonstration" not in refusal

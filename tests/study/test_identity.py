@@ -108,10 +108,10 @@ def test_the_manifest_of_a_run(all_finished, model):
     assert manifest.plan.n_prompts == 8
     assert manifest.methods == ("denoising_patch@last", "mean_ablation@all")
     assert list(manifest.tasks) == ["always_a", "always_b", "always_c", "shifted"]
-    block = manifest.blocks["always_a"]["mean_ablation@all"]
+    block = manifest.blocks["mean_ablation@all"].parts["always_a"]
     assert (block.path, block.provenance["reference"], block.provenance["base"]) == ("suffix", "suite", "clean")
     assert block.seconds >= 0
-    assert set(manifest.blocks) == {"always_a", "always_b", "always_c"}
+    assert set(manifest.blocks["denoising_patch@last"].parts) == {"always_a", "always_b", "always_c"}
     checks = manifest.checks["always_b"]
     assert set(checks) == {"hooks", "residual", "clean_unchanged"}
     assert checks["hooks"]["control_difference"] > checks["hooks"]["floor"] >= checks["hooks"]["identity_difference"]

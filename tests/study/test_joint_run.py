@@ -19,7 +19,7 @@ from headcats.results.declaration import Declaration
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
 from headcats.results.merging import merge
-from headcats.results.records import JointRecord
+from headcats.results.records import MethodRecord
 from headcats.results.run_results import RunResults, suite_blocks
 from headcats.study.progress import PartsClock
 
@@ -113,7 +113,7 @@ def test_a_run_that_was_stopped_goes_on_and_does_nothing_twice(lengths, run, tmp
 def test_the_time_left_is_told_of_parts_that_go_on(lengths, run, tmp_path, monkeypatch, caplog):
     caplog.set_level(logging.INFO, "headcats")
     clock = functools.partial(PartsClock, clock=lambda: lengths.now)
-    monkeypatch.setattr("headcats.study.joint_run.PartsClock", clock)
+    monkeypatch.setattr("headcats.study.method_run.PartsClock", clock)
     lengths.interrupt_at = "always_c"
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "r", progress=None)
@@ -144,13 +144,13 @@ def test_a_part_saved_just_before_the_run_was_killed_is_found(lengths, run, tmp_
     run(tmp_path / "r", tasks=["always_b"])
     folder = ResultsFolder(tmp_path / "r")
     whole = folder.read_manifest()
-    entry = whole.joint_blocks["lengths"].parts["always_b"]
-    whole.joint_blocks["lengths"] = JointRecord()
+    entry = whole.blocks["lengths"].parts["always_b"]
+    whole.blocks["lengths"] = MethodRecord()
     folder.write_manifest(whole)
     folder.block_path("_suite", "lengths").unlink()
     assert suite_blocks(run(tmp_path / "r", tasks=["always_b"]))["lengths"].task.values.tolist() == ["always_b"]
     assert lengths.made == ["always_b"]
-    assert folder.read_manifest().joint_blocks["lengths"].parts["always_b"].fingerprint == entry.fingerprint
+    assert folder.read_manifest().blocks["lengths"].parts["always_b"].fingerprint == entry.fingerprint
 
 
 def test_merging_joins_the_parts_and_a_run_goes_on_from_them(lengths, run, tmp_path):
@@ -161,7 +161,7 @@ def test_merging_joins_the_parts_and_a_run_goes_on_from_them(lengths, run, tmp_p
         "lengths": ["always_b", "always_c"],
         "lengths:extra=1": ["always_b"],
     }
-    record = RunResults(merged).manifest.joint_blocks["lengths"]
+    record = RunResults(merged).manifest.blocks["lengths"]
     assert list(record.parts) == ["always_b", "always_c"]
     assert record.tasks == {"always_b": "Knowledge", "always_c": "Linguistic"}
     before = list(lengths.made)
@@ -195,7 +195,7 @@ def test_a_refused_part_is_named_and_the_others_stay(lengths, run, tmp_path, cap
     with caplog.at_level(logging.WARNING, "headcats"):
         results = run(tmp_path / "r")
     assert suite_blocks(results)["lengths"].task.values.tolist() == ["always_a", "always_c"]
-    record = RunResults(results).manifest.joint_blocks["lengths"]
+    record = RunResults(results).manifest.blocks["lengths"]
     assert record.skipped() == {"always_b": "always_b too long"}
     assert "parts are skipped" in caplog.text
     assert re.search(rf"1 of 3 .*:\n  lengths always_b: {record.skipped()['always_b']}", caplog.text)
@@ -231,7 +231,7 @@ def test_the_work_of_parts_is_that_which_the_method_tells(lengths, run, monkeypa
             asked.append(dict(work))
             super().__init__(what, work, **rest)
 
-    monkeypatch.setattr("headcats.study.joint_run.PartsClock", Asked)
+    monkeypatch.setattr("headcats.study.method_run.PartsClock", Asked)
     run(progress=None)
     lengths.work = lambda inputs, part, *, extra=0: extra + len(inputs.pairs[part][0])
     run(methods=["lengths:extra=2"], progress=None)
@@ -253,19 +253,21 @@ def test_shards_with_refused_parts_alone_or_with_none_are_parts_of_the_whole(len
     folders = [tmp_path / str(number) for number in (1, 2, 3, 4)]
     for number, folder in enumerate(folders, start=1):
         run(folder, shard=hc.Shard(number, 4))
-    records = [RunResults(load(folder)).manifest.joint_blocks.get("lengths", JointRecord()) for folder in folders]
+    records = [RunResults(load(folder)).manifest.blocks.get("lengths", MethodRecord()) for folder in folders]
     assert [list(record.parts) for record in records] == [["always_a"], ["always_b"], ["always_c"], []]
     assert records[1].skipped() == {"always_b": "always_b too long"}
     merged = RunResults(merge(folders, out=tmp_path / "all"))
     assert merged.joint_blocks["lengths"].task.values.tolist() == ["always_a", "always_c"]
-    assert merged.manifest.joint_blocks["lengths"].skipped() == records[1].skipped()
+    assert merged.manifest.blocks["lengths"].skipped() == records[1].skipped()
 
 
 def test_a_part_made_from_other_words_is_refused(lengths, run, tmp_path, monkeypatch):
     run(tmp_path / "r", tasks=["always_b"])
     other = hc.suite(SUITE).with_tasks(constant("always_b", "w46", "knowledge"))
     # Looked at before anything else is scored.
-    monkeypatch.setattr("headcats.study.task_run.TaskWork.score_tasks", lambda self, progress: pytest.fail("scored"))
+    monkeypatch.setattr(
+        "headcats.study.method_run.MethodRun._score_tasks", lambda self, progress: pytest.fail("scored")
+    )
     for methods in (["lengths"], ["zero_ablation", "lengths"]):
         with pytest.raises(PlanError, match=r"lengths/always_b.nc"):
             run(tmp_path / "r", suite=other, methods=methods, tasks=["always_b"])

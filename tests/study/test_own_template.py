@@ -15,7 +15,7 @@ from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import encode_answered
 from headcats.prompts.chat import CHAT
 from headcats.results.run_results import RunResults
-from headcats.study.joint_run import suite_inputs
+from headcats.study.method_run import suite_inputs
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation

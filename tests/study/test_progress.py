@@ -11,7 +11,7 @@ from clock_lines import ESTIMATE, estimate, finished
 from counting import counting_suite
 
 import headcats as hc
-from headcats.study import scorer, task_run
+from headcats.study import method_run, scorer
 from headcats.study.progress import PartsClock, logged_where_nobody_watches, progress_bar
 
 
@@ -55,7 +55,7 @@ def steps(monkeypatch):
         seen.append((total, made))
         yield lambda steps, label=None: made.append(steps)
 
-    monkeypatch.setattr(task_run, "progress_bar", record)
+    monkeypatch.setattr(method_run, "progress_bar", record)
     return seen
 
 
@@ -242,21 +242,21 @@ def told_by_runs(monkeypatch, caplog):
         return fields
 
     monkeypatch.setattr(scorer, "assess", slow)
-    monkeypatch.setattr(task_run, "PartsClock", functools.partial(PartsClock, clock=lambda: sum(seconds)))
+    monkeypatch.setattr(method_run, "PartsClock", functools.partial(PartsClock, clock=lambda: sum(seconds)))
     return lines
 
 
 def test_a_run_that_was_stopped_tells_the_time_of_the_rest(model, options, told_by_runs, tmp_path, monkeypatch):
     asked = options | {"suite": hc.make_suite(counting_suite().tasks[:3]), "methods": ["zero_ablation@last"]}
-    keep = task_run.TaskWork._keep
+    keep = method_run.MethodRun._keep
 
     def stopped(self, task, *rest):
-        if task.name == "always_b":
+        if task == "always_b":
             raise KeyboardInterrupt
         keep(self, task, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(task_run.TaskWork, "_keep", stopped)
+        patch.setattr(method_run.MethodRun, "_keep", stopped)
         with pytest.raises(KeyboardInterrupt):
             hc.run(model, **asked, out=tmp_path)
     told_by_runs()

@@ -29,7 +29,7 @@ from headcats.base.errors import (
 from headcats.prompts.pair import SecondCorruption
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
-from headcats.results.records import BlockRecord
+from headcats.results.records import BlockRecord, MethodRecord, TaskRecord
 from headcats.results.run_results import RunResults
 from headcats.results.writer import WRITER
 from headcats.study import identity
@@ -94,7 +94,7 @@ def test_the_head_that_does_the_tasks_is_found(finished):
 
 def test_fingerprints_are_those_of_earlier_versions(finished):
     """Else a run that was begun by one is refused to go on."""
-    assert {label: record.fingerprint for label, record in stored(finished).blocks["always_a"].items()} == {
+    assert {label: method.parts["always_a"].fingerprint for label, method in stored(finished).blocks.items()} == {
         "denoising_patch@last": "92f300b96da035afc2c88bfb5b9d2f44",
         "mean_ablation@all": "d8b383cac0235a10d6b05bf6d38e8cb7",
     }
@@ -122,13 +122,13 @@ def test_other_conditions_than_those_of_blocks_that_are_there_are_said(model, op
         assert f"{name}: {now[name]} there, {changed[name]} now" in caplog.text
     assert "numpy" not in caplog.text
     label = METHODS[0]
-    records = [stored(path).blocks[task][label] for task in TASKS]
+    records = [stored(path).blocks[label].parts[task] for task in TASKS]
     assert [record.versions for record in records] == [{}, changed]
     assert [record.path for record in records] == ["last_position", "hooked"]
     assert "last_position of an earlier run" in caplog.text
     # A folder that notes no threads says nothing of them.
     noted = {name: version for name, version in now.items() if name not in ("threads", "fp32 products")}
-    earlier = replace(stored(path), versions=noted, blocks={TASKS[0]: stored(path).blocks[TASKS[0]]})
+    earlier = replace(stored(path), versions=noted, blocks={label: MethodRecord({TASKS[0]: records[0]})})
     assert [line.split(":")[0] for line in identity.changed_conditions(earlier)] == ["torch"]
 
 
@@ -143,7 +143,7 @@ def test_more_tasks_and_methods_extend_a_folder(model, options, finished, tmp_pa
     """In three steps, and every step leaves what is there; the numbers are those of a run in one go."""
     path, two = tmp_path / "r", ["always_b", "always_a"]
     hc.run(model, out=path, **options | {"tasks": ["always_b"], "methods": ["mean_ablation"]})
-    first, made = blocks(path), stored(path).blocks["always_b"]["mean_ablation@all"]
+    first, made = blocks(path), stored(path).blocks["mean_ablation@all"].parts["always_b"]
     hc.run(model, out=path, **options | {"tasks": two, "methods": ["denoising_patch"]})
     second = blocks(path)
     hc.run(model, out=path, **options | {"tasks": two})
@@ -152,10 +152,12 @@ def test_more_tasks_and_methods_extend_a_folder(model, options, finished, tmp_pa
     assert first.items() < second.items()
     assert list(third) == ["blocks/denoising_patch@last.nc", "blocks/mean_ablation@all.nc"]
     assert third["blocks/denoising_patch@last.nc"] == second["blocks/denoising_patch@last.nc"]
-    assert stored(path).blocks["always_b"]["mean_ablation@all"] == made, "it is not scored again"
+    assert stored(path).blocks["mean_ablation@all"].parts["always_b"] == made, "it is not scored again"
     assert_same_numbers(hc.load(path), hc.load(finished), tasks=two)
     assert set(stored(path).methods) == set(METHODS)
-    assert {task: set(records) for task, records in stored(path).blocks.items()} == {task: set(METHODS) for task in two}
+    assert {label: set(method.parts) for label, method in stored(path).blocks.items()} == {
+        label: set(two) for label in METHODS
+    }
     assert set(stored(path).checks) == {"model", *two}
 
 
@@ -195,7 +197,7 @@ def test_prompts_without_second_corruption_are_counted(model, options, tmp_path,
         found = hc.run(model, methods=["denoising_patch", "second_corruption_patch"], **chosen)["some"]
     assert found["denoising_patch@last"].sizes["prompt"] == 8
     assert found[SECOND].key.values.tolist() == ["pair w0"]
-    assert stored(tmp_path).blocks["some"][SECOND].dropped == 7
+    assert stored(tmp_path).blocks[SECOND].parts["some"].dropped == 7
     (line,) = [line for line in caplog.messages if line.startswith(f"{SECOND} on task some leaves out 7 ")]
     assert "no second corruption" in line
 
@@ -278,7 +280,7 @@ def test_a_method_that_a_task_does_not_allow_is_listed_and_the_others_go_on(mode
         found = hc.run(model, out=tmp_path / "r", **options | chosen | {"tasks": ["always_a", "few"]})
     assert list(RunResults(found).tasks) == ["always_a"]
     assert list(found["always_a"].children) == ["noising_patch@last"]
-    refusal = stored(tmp_path / "r").blocks["always_a"]["noising_patch@x9"].refusal
+    refusal = stored(tmp_path / "r").blocks["noising_patch@x9"].parts["always_a"].refusal
     assert "role 'x9'" in refusal
     (line,) = [line for line in caplog.messages if line.startswith("noising_patch@x9")]
     assert "task always_a" in line
@@ -477,7 +479,11 @@ def test_a_run_says_what_it_needs_and_which_path_ran(model, one_task, caplog):
 
 def test_paths_are_counted_per_method():
     fast, slow, skipped = BlockRecord(path="suffix", self_check="passed"), BlockRecord(path="hooked"), BlockRecord()
-    manifest = Manifest(blocks={"a": {"m@all": fast}, "b": {"m@all": fast, "n@last": slow}, "c": {"m@all": skipped}})
+    methods = {
+        "m@all": MethodRecord({"a": fast, "b": fast, "c": skipped}),
+        "n@last": MethodRecord({"b": slow}),
+    }
+    manifest = Manifest(tasks=dict.fromkeys("abc", TaskRecord()), blocks=methods)
     lines = paths_used(manifest, ["m@all", "n@last"])
     assert [re.findall(r"^\S+: \d+ tasks?\b|'\w+'|self-check \w+", line) for line in lines] == [
         ["m@all: 2 tasks", "'suffix'", "self-check passed"],
@@ -500,5 +506,7 @@ def test_a_finished_run_that_is_repeated_tells_of_no_self_check_and_of_a_path_in
     (line,) = [line for line in caplog.messages if "did nothing" in line]
     assert line.startswith("path='hooked'")
     assert "denoising_patch@last" in line
-    records = {"m@all": BlockRecord(path="suffix"), "n@last": BlockRecord(path="hooked"), "o@all": BlockRecord()}
-    assert other_paths(Manifest(blocks={"a": records}), ["m@all", "n@last", "o@all"], "hooked") == ["m@all"]
+    paths = {"m@all": "suffix", "n@last": "hooked", "o@all": ""}
+    methods = {label: MethodRecord({"a": BlockRecord(path=path)}) for label, path in paths.items()}
+    manifest = Manifest(tasks={"a": TaskRecord()}, blocks=methods)
+    assert other_paths(manifest, ["m@all", "n@last", "o@all"], "hooked") == ["m@all"]

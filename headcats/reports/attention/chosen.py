@@ -66,7 +66,7 @@ def choose(run: RunResults, reading: MapSpec, *, heads: int) -> Choice:
         if result.is_of_relations:
             scores = result.block[selection.variable]
         else:
-            scores = _by_task(result.tables["members"], run.manifest.joint_blocks[label].tasks)
+            scores = _by_task(result.tables["members"], run.manifest.blocks[label].tasks)
         measure = selection.text
     members = result.tables["members"]
     chosen = {name: _choose_heads(members, scores, name, heads) for name in members["category"].values.tolist()}

@@ -224,11 +224,7 @@ class Material:
     @cached_property
     def paths(self) -> list[tuple[str, str, str, str]]:
         """Task, method@positions, path and outcome of the self-check, for every block of a task."""
-        return [
-            (task, label, record.path, record.self_check)
-            for task, records in self.run.manifest.blocks.items()
-            for label, record in records.items()
-        ]
+        return [(task, label, record.path, record.self_check) for task, label, record in self.run.manifest.cells()]
 
     @property
     def not_judged(self) -> str:

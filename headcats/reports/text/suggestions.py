@@ -159,8 +159,7 @@ def _loaded_by_command(model: ModelRecord) -> bool:
 
 def _run_tasks(manifest: Manifest) -> set[str]:
     """Names of the tasks that a run was asked for."""
-    joint = (task for record in manifest.joint_blocks.values() for task in record.tasks)
-    return {*manifest.tasks, *manifest.requested, *joint}
+    return {*manifest.tasks, *manifest.requested, *manifest.joint_tasks}
 
 
 def _unusual_options(manifest: Manifest, shown: Callable[[str], str], **named: object) -> dict[str, object]:

@@ -12,7 +12,7 @@ from headcats.base.errors import DataError
 from headcats.base.registry import lookup
 from headcats.papers.token_probe.answers import encoded_questions
 from headcats.prompts.drop_report import DropReport
-from headcats.study.joint_run import suite_inputs
+from headcats.study.method_run import suite_inputs
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import plan
 from headcats.study.validation import validate

@@ -14,7 +14,7 @@ from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.place import find_place
-from headcats.results.records import BlockRecord, CategoryRecord, JointRecord, ModelRecord, PlanRecord, TaskRecord
+from headcats.results.records import BlockRecord, CategoryRecord, MethodRecord, ModelRecord, PlanRecord, TaskRecord
 from headcats.results.run_results import STATE
 
 KINDS = {"Knowledge": "#ff7f0e", "Translation": "#d62728"}
@@ -31,7 +31,7 @@ def manifest_of(
         categories=tuple(CategoryRecord(name, colour) for name, colour in kinds.items()),
         methods=tuple(methods),
         tasks={task: TaskRecord(category) for task, category in tasks.items()},
-        blocks={task: {label: BlockRecord() for label in methods} for task in tasks},
+        blocks={label: MethodRecord({task: BlockRecord() for task in tasks}) for label in methods},
     )
 
 
@@ -118,6 +118,6 @@ def with_joint_block(folder: Path, label: str, block: xr.Dataset) -> Path:
     manifest = target.read_manifest()
     target.write_block(SUITE, label, block.assign_attrs(categories=json.dumps(manifest.category_entries())))
     manifest.methods = tuple(dict.fromkeys((*manifest.methods, label)))
-    manifest.joint_blocks = {**manifest.joint_blocks, label: JointRecord()}
+    manifest.blocks[label] = MethodRecord(tasks={task: record.category for task, record in manifest.tasks.items()})
     target.write_manifest(manifest)
     return folder

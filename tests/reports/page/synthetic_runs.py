@@ -8,7 +8,7 @@ from reports.page.saved_runs import KINDS, TASKS, block_of
 
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
-from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord, TaskRecord
+from headcats.results.records import BlockRecord, CategoryRecord, MethodRecord, ModelRecord, PlanRecord, TaskRecord
 
 N = 16
 PATCH = "denoising_patch@last"
@@ -73,7 +73,7 @@ def written_run(
             methods=tuple(methods),
             created=created,
             tasks={task: TaskRecord(name, prompt_hash=(f"{task} {prompts}",)) for task, name in tasks.items()},
-            blocks={task: {label: BlockRecord() for label in methods} for task in tasks},
+            blocks={label: MethodRecord({task: BlockRecord() for task in tasks}) for label in methods},
         )
     )
     return folder

@@ -129,7 +129,7 @@ def test_cautions(counting_run: Path, copied: Path, tmp_path: Path):
     changes = {
         "caution.unfinished": lambda manifest: manifest["requested"].append("never"),
         "caution.dropped": lambda manifest: manifest["tasks"]["always_a"]["prompts"].update(dropped={"long": 7}),
-        "caution.hooked": lambda manifest: manifest["blocks"]["always_a"]["denoising_patch@last"].update(
+        "caution.hooked": lambda manifest: manifest["blocks"]["denoising_patch@last"]["parts"]["always_a"].update(
             path="hooked", self_check="failed: difference 0.5"
         ),
     }

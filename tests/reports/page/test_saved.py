@@ -170,9 +170,9 @@ def add(folder: Path, source: tuple[str, str], to: tuple[str, str]) -> None:
     results = ResultsFolder(folder)
     manifest = results.read_manifest()
     block = results.read_block(*source).assign_attrs(method=to[1].partition("@")[0])
-    record = replace(manifest.blocks[source[0]][source[1]], checksum=results.write_block(*to, block))
+    record = replace(manifest.record(*source), checksum=results.write_block(*to, block))
     manifest.tasks.setdefault(to[0], manifest.tasks[source[0]])
-    manifest.blocks.setdefault(to[0], {})[to[1]] = record
+    manifest.add(to[1], to[0], record)
     manifest.extend(methods=[to[1]], requested=[to[0]])
     results.write_manifest(manifest)
 
@@ -181,7 +181,7 @@ def change_block(folder: Path) -> None:
     results = ResultsFolder(folder)
     block = results.read_block("always_a", FIRST)
     mark = results.write_block("always_a", FIRST, block.assign(patched=block["patched"] * 1.01))
-    change_manifest(folder, lambda stored: stored["blocks"]["always_a"][FIRST].update(checksum=mark))
+    change_manifest(folder, lambda stored: stored["blocks"][FIRST]["parts"]["always_a"].update(checksum=mark))
 
 
 def move_task(stored: dict) -> None:

@@ -114,7 +114,7 @@ def tasks(material: Material) -> Iterator[Part]:
             yield Folded(line("tasks.sources"), (table("text.untitled", ["task", "source"], sources),))
     skipped = [
         (part, label, reason)
-        for label, record in material.run.manifest.joint_blocks.items()
+        for label, record in material.run.manifest.joint.items()
         for part, reason in record.skipped().items()
     ]
     if skipped:
