@@ -118,6 +118,7 @@ def with_joint_block(folder: Path, label: str, block: xr.Dataset) -> Path:
     manifest = target.read_manifest()
     target.write_block(SUITE, label, block.assign_attrs(categories=json.dumps(manifest.category_entries())))
     manifest.methods = tuple(dict.fromkeys((*manifest.methods, label)))
-    manifest.blocks[label] = MethodRecord(tasks={task: record.category for task, record in manifest.tasks.items()})
+    tasks = {task: record.category for task, record in manifest.tasks.items()}
+    manifest.blocks[label] = MethodRecord(tasks=tasks or {"untested": manifest.categories[0].name})
     target.write_manifest(manifest)
     return folder
