@@ -23,9 +23,6 @@ MISTAKES = {
     "hc.overlap(scores)": f"hc.overlap takes {MEMBERS}; got {SCORES}. Pass hc.categorize(scores).",
     "hc.score(results, method='made_gates')": "is a joint method, so there are no scores of single tasks. It was",
     "hc.categories.head_table(scores)": f"takes {MEMBERS}; got {SCORES}.",
-    "hc.categories.replicated(members)": (
-        f'{NAMED} run -> {MEMBERS}; got {MEMBERS}. Write hc.categories.replicated({{"name": memberships}}).'
-    ),
     "hc.evidence.agreement({'a': scores})": f"takes {MEMBERS}; protocol 'a' is {SCORES}.",
     "hc.evidence.category_structure(members)": (
         f"{NAMED} model -> {OVERLAP}; got {MEMBERS}. Write "

@@ -202,8 +202,6 @@ def test_heads_and_groups_are_not_compared():
     }
     with pytest.raises(DataError, match="group, denoising_patch@last every head"):
         hc.evidence.agreement(members)
-    with pytest.raises(DataError, match="judges every group"):
-        hc.categories.replicated(members)
 
 
 def test_the_grid_of_methods_is_of_heads_where_any_method_scores_these():
