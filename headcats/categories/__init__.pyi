@@ -2,6 +2,5 @@
 
 from .combined import in_both as in_both
 from .differences import effect_differences as effect_differences
-from .equal_tasks import subsampled_overlap as subsampled_overlap
 from .membership import head_table as head_table
 from .new_task import new_task_effects as new_task_effects
