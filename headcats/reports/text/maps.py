@@ -52,7 +52,6 @@ def shared_findings(result: MapResult) -> Iterator[Finding]:
         yield from _jaccard(result.overlap)
     else:
         yield paragraph("map.single_category")
-    yield from _shared_keys(result.overlap)
     yield from _reach(result.tables["scores"], result.spec)
 
 
@@ -123,20 +122,6 @@ def count_findings(shared: xr.Dataset) -> Iterator[Finding]:
     yield line("map.counts_p")
     if shared["undecided"].any():
         yield line("map.bounds", n=int(shared["undecided"].sum()))
-
-
-def _shared_keys(shared: xr.Dataset) -> Iterator[Finding]:
-    """Pairs of members that share keys and values, beside chance; nothing where no heads share any, or none could."""
-    if "kv_pairs" not in shared or shared["kv_pairs_p"].isnull().all():
-        return
-    categories = []
-    for category, row in by_category(shared):
-        p_value = row["kv_pairs_p"].item()
-        chance = line("map.kv_pairs_p", p=p_value, q=row["kv_pairs_q"].item()) if np.isfinite(p_value) else None
-        fields = {"n": row["kv_pairs"].item(), "expected": row["kv_pairs_expected"].item(), "p": chance}
-        if np.isfinite(fields["expected"]):
-            categories.append(line("map.kv_pairs_of", category=category, **fields))
-    yield paragraph("map.kv_pairs", categories=categories)
 
 
 def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:

@@ -206,29 +206,6 @@ def test_task_specific_effects_have_a_title_of_their_own() -> None:
     assert "suppressing" not in both.scores_title
 
 
-def grouped(tree_of: xr.DataTree, number: list[int]) -> xr.DataTree:
-    """The same results of a model whose heads read these key-value heads."""
-    for task in list(tree_of.children):
-        for label, node in tree_of[task].children.items():
-            heads = node.to_dataset().assign_coords(layer=[0], head=np.arange(6))
-            tree_of[f"{task}/{label}"] = xr.DataTree(heads.assign_coords(kv_head=(("layer", "head"), [number])))
-    return tree_of
-
-
-def test_members_that_share_keys_and_values_are_told_only_where_heads_share() -> None:
-    said = findings(usual(), rule=RULE)
-    assert "map.kv_pairs" not in said
-    # Of Algorithmic heads 0 and 1 are members: of the fifteen pairs of six heads, six are within a group.
-    said = findings(usual() | tables(grouped(results(), [0, 0, 0, 1, 1, 1]), rule=RULE), rule=RULE)
-    algorithmic, knowledge = said["map.kv_pairs"].fields["categories"]
-    assert {name: algorithmic.fields[name] for name in ("category", "n")} == {"category": "Algorithmic", "n": 1}
-    assert algorithmic.fields["expected"] == pytest.approx(6 / 15)
-    assert algorithmic.fields["p"].fields == pytest.approx({"p": 6 / 15, "q": 6 / 15})
-    assert knowledge.fields["p"] is None  # a single member
-    # All heads share one: nothing could be told.
-    assert "map.kv_pairs" not in findings(usual() | tables(grouped(results(), [0] * 6), rule=RULE), rule=RULE)
-
-
 def test_pairs_of_categories_whose_heads_differ_are_named_with_their_number() -> None:
     found = tables(results(tasks=(5, 5)))
     # Head 1 helps Algorithmic alone, head 2 suppresses Knowledge alone.
