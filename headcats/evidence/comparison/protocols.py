@@ -120,8 +120,8 @@ def judge_protocols(
         raise DataError("hc.evidence.judge_protocols needs the results of at least one run.")
     if not runs.corresponds:
         raise DataError(
-            f"{' and '.join(runs)} hold results of different models: their heads need not correspond. Compare the "
-            "structure of their categories instead (hc.evidence.category_structure)."
+            f"{' and '.join(runs)} hold results of different models: their heads need not correspond. Put their "
+            "maps side by side instead (headcats report)."
         )
     plans = _plan_differences(runs)
     protocols = list(_protocols(runs, plans))

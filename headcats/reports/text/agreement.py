@@ -214,7 +214,7 @@ def half_findings(halves: xr.Dataset, *, title: str) -> Iterator[Finding]:
 
 
 def approximation_findings(labels: Sequence[str]) -> list[Finding]:
-    """A warning where effects are approximations; `labels` say of each protocol or model which, "" for exact ones."""
+    """A warning where effects are approximations; `labels` say of each protocol which, "" for exact ones."""
     if not any(labels):
         return []
     if len(set(labels)) == 1:

@@ -96,7 +96,7 @@ def test_other_tasks_are_another_protocol(caplog):
 
 def test_different_models_are_refused():
     label = {"denoising_patch@last": A}
-    with pytest.raises(DataError, match="category_structure"):
+    with pytest.raises(DataError, match="different models"):
         hc.evidence.judge_protocols({"a": results_of(label), "b": results_of(label, weights="v")})
 
 
