@@ -178,7 +178,7 @@ def _ablated(
         replacements, choice = prepare(runs, _TO_THE_MEAN, positions=positions, reference=reference, path="auto")
         replacements.of_layer(runs.model.layers[0])
     except UncoveredRoles as problem:
-        some = runs.select(covered_half(problem, len(runs.batch)))
+        some = runs.select(_covered_half(problem, len(runs.batch)))
         return _ablated(some, sets, reference=reference, positions=positions)
     if not sets:
         return runs, np.empty((len(runs.batch), 0))
@@ -186,7 +186,7 @@ def _ablated(
     return runs, values[0].double().numpy()
 
 
-def covered_half(problem: UncoveredRoles, n: int) -> list[int]:
+def _covered_half(problem: UncoveredRoles, n: int) -> list[int]:
     """Prompts whose roles the reference has; the problem again where these are fewer than half, or all."""
     covered = [prompt for prompt in range(n) if prompt not in problem.prompts]
     if 2 * len(covered) < n or len(covered) == n:

@@ -9,10 +9,8 @@ import xarray as xr
 
 from headcats.evidence.verdicts import (
     ALPHA,
-    FAR,
     INCONCLUSIVE,
     LEAST_LABELLINGS,
-    NOTABLE,
     TESTS,
     damaged_more,
     verdict,
@@ -59,22 +57,6 @@ def _why_untested(row: xr.Dataset) -> Finding:
         return line("evidence.one_block")
     damaged = not of_category.all() and row["damaged"].values[of_category].any()
     return line("evidence.no_rival" if damaged else "evidence.nothing_damaged")
-
-
-def redundancy_findings(table: xr.Dataset) -> list[Finding]:
-    """One finding per category with at least two heads: joint damage beside the sum of single ones."""
-    findings = []
-    for name, row in by_category(table):
-        joint, summed = row["joint"].item(), row["sum_of_single"].item()
-        if not np.isfinite(joint) or (row["head"] != "").sum() < 2:
-            continue
-        comparison = line("evidence.about_the_sum")
-        if joint - summed > NOTABLE and joint > FAR * abs(summed):
-            comparison = line("evidence.far_more")
-        elif summed - joint > NOTABLE and summed > FAR * abs(joint):
-            comparison = line("evidence.far_less")
-        findings.append(line("evidence.redundancy", category=name, summed=summed, joint=joint, comparison=comparison))
-    return findings
 
 
 def contrast_findings(table: xr.Dataset) -> list[Finding]:

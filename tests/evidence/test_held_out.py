@@ -11,10 +11,9 @@ import headcats as hc
 from headcats.base.errors import DataError, OptionError
 from headcats.evidence.findings import contrast_findings
 from headcats.evidence.held_out import Options, examine
-from headcats.evidence.self_repair import NOT_COMPARABLE
 from headcats.evidence.verdicts import INCONCLUSIVE, NOT_SUPPORTED, SUPPORTED
 
-NODES = ["relabelling", "specificity", "contrasts", "curves", "self_repair"]
+NODES = ["relabelling", "specificity", "contrasts", "curves"]
 QUICK = Options(relabellings=19)
 
 
@@ -90,13 +89,6 @@ def test_shared_words_do_not_explain_the_planted_categories(specific):
     assert cell["own_tasks"].item() == "knowledge0,knowledge1,knowledge2,knowledge3"
     assert cell["difference"].item() == pytest.approx(specific["specificity"]["specificity"].values[0], abs=0.05)
     assert any("On words that" in line for line in reading(specific))
-
-
-def test_planted_heads_are_not_repaired_and_add_up(specific):
-    """There is nothing to repair with: no MLP, and the other heads read the position alone."""
-    table = specific["self_repair"]
-    np.testing.assert_allclose(table["direct"], table["total"], atol=0.02)
-    assert (table["note"] == "").all()
 
 
 def test_every_node_can_be_written(specific):
@@ -194,13 +186,11 @@ def test_corrupted_prompts_that_show_no_task_leave_no_contrast():
 
 
 @pytest.mark.slow
-def test_all_positions_say_so_and_the_time_is_said_first(caplog, planted):
+def test_at_all_positions_the_time_is_said_first(caplog, planted):
     with caplog.at_level("INFO", logger="headcats"):
-        evidence = examine(*planted, options=Options(positions="all", relabellings=19))
+        examine(*planted, options=Options(positions="all", relabellings=19))
     assert "ablations" in caplog.text
     assert "at positions 'all'" in caplog.text
-    assert evidence["self_repair"]["repaired"].isnull().all()
-    assert str(NOT_COMPARABLE) in reading(evidence)
 
 
 def test_a_category_that_its_tasks_speak_against_is_not_supported(planted):

@@ -22,8 +22,6 @@ from headcats.results.finding import (
     table,
 )
 
-# Direct and total effects below this share of the gap are not listed.
-_LEAST = 0.001
 _SIDES = ("own", "other")
 
 
@@ -83,7 +81,6 @@ def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:
     if (contrasts := _contrasts(nodes["contrasts"])).rows:
         yield contrasts
     yield from _curves(nodes["curves"])
-    yield from _self_repair(nodes["self_repair"])
 
 
 def _matrix(data: xr.Dataset) -> Table:
@@ -159,30 +156,6 @@ def _curves(data: xr.Dataset) -> Iterator[Finding]:
     yield table("evidence.curves", columns, rows, numeric=columns[1:])
     if any(row[1].endswith("*") for row in rows):
         yield line("evidence.fewer_tasks")
-
-
-def _self_repair(data: xr.Dataset) -> Iterator[Finding]:
-    parts = ("sum_of_single", "joint", "redundancy")
-    sums = [[name, *(share_text(row[part].item()) for part in parts)] for name, row in by_category(data)]
-    columns = ["heads of", "sum of single damages", "joint damage", "joint minus sum"]
-    yield table("evidence.self_repair", columns, sums, numeric=columns[1:])
-    rows, small = [], 0
-    for (name, row), place in itertools.product(by_category(data), range(data.sizes["place"])):
-        cell = row.isel(place=place)
-        direct, total, repaired = (cell[part].item() for part in ("direct", "total", "repaired"))
-        if not cell["head"].item():
-            continue
-        if abs(total) < _LEAST and abs(direct) < _LEAST:  # so never where one of them is not known
-            small += 1
-        else:
-            rows.append([name, cell["head"].item(), *(number_text(value, 3) for value in (direct, total, repaired))])
-    if rows:
-        columns = ["heads of", "head", "direct effect", "total effect", "repaired"]
-        yield table("evidence.repaired", columns, rows, numeric=columns[2:])
-    if any(row[-1] != "-" for row in rows):
-        yield line("evidence.repaired_sign")
-    if small:
-        yield line("evidence.small", n=small, least=_LEAST)
 
 
 def _ends(cell: xr.Dataset, prefix: str) -> str:

@@ -78,28 +78,6 @@ def test_steps_on_fewer_tasks_are_marked(evidence):
     assert "evidence.fewer_tasks" in said
 
 
-def test_heads_that_do_nothing_are_counted_not_listed(evidence):
-    table = table_of(evidence, "self_repair")
-    for name in ("total", "direct"):
-        table[name][:] = 0.1
-    assert "evidence.small" not in findings(evidence, self_repair=table)
-    for name, value in (("total", 0.0004), ("direct", -0.0004)):
-        table[name].loc[{"category": "Knowledge", "place": 0}] = value
-    said = findings(evidence, self_repair=table)
-    assert said["evidence.small"].fields == {"n": 1, "least": 0.001}
-    assert "evidence.repaired_sign" in said
-
-
-def test_heads_whose_direct_effect_is_not_known_are_listed(evidence):
-    table = table_of(evidence, "self_repair")
-    table["total"][:] = 0.0004
-    for name in ("direct", "repaired"):
-        table[name][:] = float("nan")
-    said = findings(evidence, self_repair=table)
-    assert not {"evidence.small", "evidence.repaired_sign"} & set(said)
-    assert {row[2:] for row in said["evidence.repaired"].rows} == {("-", "0.000", "-")}
-
-
 def test_without_heads_there_are_no_tables(evidence):
     table = table_of(evidence, "specificity")
     table["heads"][:] = ""
