@@ -1,9 +1,5 @@
 """What the test of the categories shows, as findings."""
 
-import itertools
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
@@ -59,39 +55,6 @@ def _why_untested(row: xr.Dataset) -> Finding:
     return line("evidence.no_rival" if damaged else "evidence.nothing_damaged")
 
 
-def contrast_findings(table: xr.Dataset) -> list[Finding]:
-    """One finding per pair of categories with shared words, and one on the pairs without; they enter no verdict."""
-    if not (table["own_prompts"].values > 0).any():
-        return [line("evidence.no_contrast", why=table.attrs["why"])]
-    names = table["category"].values.tolist()
-    cells = [
-        {str(part): values.values.item() for part, values in table.sel(category=name, other=rival).variables.items()}
-        for name, rival in itertools.permutations(names, 2)
-    ]
-    # Where both categories have heads, one finding holds both differences.
-    pairs = set(itertools.combinations(names, 2))
-    one_sided = [cell for cell in cells if np.isfinite(cell["difference"]) and np.isnan(cell["interaction"])]
-    both_sided = [
-        cell for cell in cells if np.isfinite(cell["interaction"]) and (cell["category"], cell["other"]) in pairs
-    ]
-    findings = [*map(_difference, one_sided), *map(_interaction, both_sided)]
-    if findings:
-        findings.append(line("evidence.descriptive"))
-    strangers: set[str] = set()
-    untested: dict[tuple[str, str], list[str]] = {}
-    for cell in cells:
-        if not (cell["own_prompts"] and cell["other_prompts"]):
-            strangers.add(" and ".join(sorted((cell["category"], cell["other"]))))
-        elif cell["note"]:
-            untested.setdefault((cell["category"], cell["note"]), []).append(cell["other"])
-    if strangers:
-        findings.append(line("evidence.no_shared_words", pairs=sorted(strangers)))
-    return findings + [
-        line("evidence.contrast_untested", category=name, others=others, note=note)
-        for (name, note), others in untested.items()
-    ]
-
-
 def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
     """Both statistics, and what to know beside them."""
     cost, difference = damage["damage"].sel(target=name).item(), damage["specificity"].item()
@@ -136,29 +99,4 @@ def _rival(damage: xr.Dataset) -> Finding | None:
         damage=damage["rival_damage"].item(),
         difference=more,
         interval=line("evidence.interval", low=low, high=high) if np.isfinite(low) else None,
-    )
-
-
-def _interaction(cell: Mapping[str, Any]) -> Finding:
-    return line(
-        "evidence.interaction",
-        first=cell["category"],
-        second=cell["other"],
-        by_first=cell["difference"],
-        by_second=cell["interaction"] - cell["difference"],
-        both=cell["interaction"],
-        n_first=cell["own_prompts"],
-        n_second=cell["other_prompts"],
-    )
-
-
-def _difference(cell: Mapping[str, Any]) -> Finding:
-    return line(
-        "evidence.difference",
-        category=cell["category"],
-        other=cell["other"],
-        damage=cell["own"],
-        elsewhere=cell["elsewhere"],
-        n_first=cell["own_prompts"],
-        n_second=cell["other_prompts"],
     )

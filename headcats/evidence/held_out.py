@@ -9,17 +9,17 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.base.errors import DataError, check_count
-from headcats.evidence import contrasts, curves
+from headcats.evidence import curves
 from headcats.evidence.chosen_heads import chosen_sets, specific_effects
 from headcats.evidence.damage import log_expected_time, measure_tasks
-from headcats.evidence.findings import contrast_findings, verdict_findings
+from headcats.evidence.findings import verdict_findings
 from headcats.evidence.labelling_statistics import DAMAGED
 from headcats.evidence.relabelling import Labellings, draw_labellings, shared_words
-from headcats.evidence.specificity import Heads, heads_of_labels, tested_categories
+from headcats.evidence.specificity import Heads, tested_categories
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
-from headcats.results.finding import Finding, first_names, line
+from headcats.results.finding import first_names, line
 from headcats.sweeps.reference import Reference
 
 # The labels of all are held in memory; the smallest p then has six digits.
@@ -44,7 +44,7 @@ class HeldOut:
     """Prompts that heads are tested on, with the category and vocabulary of every task."""
 
     batches: Mapping[str, Sequence[PromptBatch]]  # about query items that heads were not chosen by
-    category_of: Mapping[str, str]  # of every task of the suite, as any may be a distractor
+    category_of: Mapping[str, str]  # of every task of the suite
     vocabularies: Mapping[str, Collection[str]]  # every query item that prompts may ask about
     reference: Reference  # prompts of the means that replace z
 
@@ -90,15 +90,13 @@ def examine(
         study.effects, study.labellings, chosen, shares, categories=categories, measured=measured
     )
     undamaged = [task for task in measured if any(chosen[task][0]) and not tested["damaged"].sel(task=task)]
-    heads = heads_of_labels(chosen, categories)
     nodes = {
         "relabelling": tested,
         "specificity": table,
-        "contrasts": contrasts.contrasts(heads, measured, categories=categories, category_of=held.category_of),
         "curves": curves.curves(sequences, measured, categories=categories),
     }
     findings = [
-        *_findings(nodes),
+        *verdict_findings(tested, table),
         *([line("evidence.undamaged", tasks=undamaged, n=len(undamaged), least=DAMAGED)] if undamaged else []),
         *(
             line("evidence.tasks_not_tested", tasks=tasks, n=len(tasks), reason=reason)
@@ -168,11 +166,3 @@ def _nothing_tested(left_out: Mapping[str, str]) -> str:
 
 def _by_reason(left_out: Mapping[str, str]) -> dict[str, list[str]]:
     return {reason: [task for task in left_out if left_out[task] == reason] for reason in left_out.values()}
-
-
-def _findings(nodes: Mapping[str, xr.Dataset]) -> list[Finding]:
-    """Findings on the tables."""
-    findings = verdict_findings(nodes["relabelling"], nodes["specificity"])
-    if (nodes["specificity"]["heads"] != "").any():
-        findings += contrast_findings(nodes["contrasts"])
-    return findings

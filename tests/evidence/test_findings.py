@@ -1,4 +1,4 @@
-"""What the test of the categories shows: the findings on verdicts and contrasts, and their fields."""
+"""What the test of the categories shows: the findings on verdicts, and their fields."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,6 @@
 """Findings of `hc.run_evidence`: tables of the tests, what they say, and the verdicts."""
 
 import collections
-import itertools
 import json
 from collections.abc import Iterator
 
@@ -13,7 +12,6 @@ from headcats.results.finding import (
     Finding,
     Table,
     by_category,
-    first_names,
     item,
     line,
     number_text,
@@ -21,8 +19,6 @@ from headcats.results.finding import (
     share_text,
     table,
 )
-
-_SIDES = ("own", "other")
 
 
 def evidence_findings(evidence: xr.DataTree) -> Iterator[Finding]:
@@ -78,8 +74,6 @@ def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:
     yield _tested(nodes["specificity"])
     if (nodes["specificity"]["rival"] != "").any():
         yield _rivals(nodes["specificity"])
-    if (contrasts := _contrasts(nodes["contrasts"])).rows:
-        yield contrasts
     yield from _curves(nodes["curves"])
 
 
@@ -115,28 +109,6 @@ def _rivals(data: xr.Dataset) -> Table:
 def _cell(cell: xr.Dataset, name: str, ends: str = "") -> tuple[str, str]:
     """A value and its interval."""
     return (share_text(cell[name].item()), _ends(cell, ends)) if np.isfinite(cell[name].item()) else ("-", "")
-
-
-def _contrasts(data: xr.Dataset) -> Table:
-    rows = []
-    for (first, row), second in itertools.product(by_category(data), data["other"].values.tolist()):
-        cell = row.sel(other=second)
-        if first == second or not any(cell[f"{side}_prompts"].item() for side in _SIDES):
-            continue
-        tasks = " against ".join(first_names(cell[f"{side}_tasks"].item().split(","), 3) for side in _SIDES)
-        rows.append(
-            [
-                first,
-                second,
-                f"{share_text(cell['own'].item())} ({cell['own_prompts'].item()})",
-                f"{share_text(cell['elsewhere'].item())} ({cell['other_prompts'].item()})",
-                share_text(cell["difference"].item()),
-                share_text(cell["interaction"].item()),
-                cell["note"].item() or tasks,
-            ]
-        )
-    columns = ["heads of", "other", "own (prompts)", "other's (prompts)", "difference", "both", "tasks"]
-    return table("evidence.contrasts", columns, rows, numeric=columns[2:6])
 
 
 def _curves(data: xr.Dataset) -> Iterator[Finding]:
