@@ -84,19 +84,4 @@ def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
         if outcome == INCONCLUSIVE and difference > 0 and np.isfinite(needed)
         else None,
         more=line("evidence.damage_more", targets=targets, category=name) if targets else None,
-        rival=_rival(damage),
-    )
-
-
-def _rival(damage: xr.Dataset) -> Finding | None:
-    """Finding on the heads of other categories on these tasks."""
-    more, low, high = (damage[name].item() for name in ("advantage", "advantage_low", "advantage_high"))
-    if not np.isfinite(more):
-        return None
-    return line(
-        "evidence.rival",
-        rival=damage["rival"].item(),
-        damage=damage["rival_damage"].item(),
-        difference=more,
-        interval=line("evidence.interval", low=low, high=high) if np.isfinite(low) else None,
     )

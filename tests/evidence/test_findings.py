@@ -61,17 +61,6 @@ def test_fewer_than_twenty_labellings_are_one_sentence():
     assert (finding.fields["n"], finding.fields["smallest"]) == (10, 0.1)
 
 
-def test_the_rival_may_do_more_and_changes_no_verdict(pair):
-    table, damage = copied(pair)
-    for name, value in (("rival_damage", 0.8), ("advantage", -0.2), ("advantage_low", -0.3), ("advantage_high", -0.1)):
-        damage[name].loc[{"category": "A"}] = value
-    finding = verdict_findings(table, damage)[0]
-    assert finding.fields["verdict"] == SUPPORTED
-    rival = finding.fields["rival"].fields
-    assert (rival["damage"], rival["difference"]) == (0.8, -0.2)
-    assert rival["interval"].fields == {"low": -0.3, "high": -0.1}
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

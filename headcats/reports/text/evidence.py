@@ -72,8 +72,6 @@ def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:
     yield paragraph("evidence.columns")
     yield _matrix(nodes["specificity"])
     yield _tested(nodes["specificity"])
-    if (nodes["specificity"]["rival"] != "").any():
-        yield _rivals(nodes["specificity"])
     yield from _curves(nodes["curves"])
 
 
@@ -93,17 +91,6 @@ def _tested(data: xr.Dataset) -> Table:
         sets = collections.Counter(row["heads"].values.tolist()).most_common()
         rows += [["" if place else name, heads or "none", str(n)] for place, (heads, n) in enumerate(sets)]
     return table("evidence.heads", ["heads of", "tested heads", "on tasks"], rows)
-
-
-def _rivals(data: xr.Dataset) -> Table:
-    rows = []
-    for name, row in by_category(data):
-        if rival := row["rival"].item():
-            damage, more = row["rival_damage"].item(), row["advantage"].item()
-            shares = [share_text(value) for value in (damage + more, damage, more)]
-            rows.append([name, shares[0], rival, *shares[1:], _ends(row, "advantage_")])
-    columns = ["tasks of", "by own heads", "rival", "by the rival's", "difference", "95 %"]
-    return table("evidence.rivals", columns, rows, numeric=("by own heads", "by the rival's", "difference"))
 
 
 def _cell(cell: xr.Dataset, name: str, ends: str = "") -> tuple[str, str]:

@@ -45,12 +45,6 @@ def test_how_heads_were_chosen_is_in_the_fields(evidence):
     assert {name: tested[name] for name in ("method", "metric", "n_prompts", "effect")} == OPTIONS | {"effect": None}
 
 
-def test_the_rival_has_a_table_of_its_own(evidence):
-    rivals = findings(evidence)["evidence.rivals"]
-    assert rivals.columns[2] == "rival"
-    assert {row[2] for row in rivals.rows} <= {"Knowledge", "Linguistic"}
-
-
 def test_it_ends_with_the_verdicts(evidence):
     *_, verdicts, units = evidence_findings(evidence)
     assert (verdicts.id, units.id) == ("evidence.verdicts", "evidence.units")
