@@ -127,14 +127,7 @@ def compare_command(
 
 def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: int) -> pd.DataFrame:
     """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
-    protocols = judge_protocols(
-        runs,
-        rule=reading.rule,
-        min_tasks=reading.min_tasks,
-        method=reading.label.method or None,
-        positions=reading.label.positions or None,
-        metric=reading.metric or None,
-    )
+    protocols = judge_protocols(runs, reading)
     table = agreement(protocols.members, sign=reading.sign)
     compared = pairs(table)
     answer.detail([*agreement_findings(table, protocols.left_out), *pair_findings(table)])

@@ -23,9 +23,6 @@ MISTAKES = {
     "hc.score(results, method='made_gates')": "is a joint method, so there are no scores of single tasks. It was",
     "hc.categories.head_table(scores)": f"takes {MEMBERS}; got {SCORES}.",
     "hc.evidence.agreement({'a': scores})": f"takes {MEMBERS}; protocol 'a' is {SCORES}.",
-    "hc.evidence.judge_protocols(results)": 'Write hc.evidence.judge_protocols({"name": results}).',
-    "hc.evidence.judge_protocols({'a': 'r'})": f"takes {RESULTS}; run 'a' is the text 'r'. Pass hc.load(folder).",
-    "hc.evidence.judge_protocols({})": "needs the results of at least one run",
     "hc.evidence.half_agreement(results, members)": "judge must be a function, results -> what hc.categorize returns",
     "hc.evidence.half_agreement(results, judge)": f"takes {MEMBERS}; judge returned {SCORES}.",
     "hc.categorize(scores, rule='fdr')": (
