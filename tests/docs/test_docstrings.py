@@ -29,7 +29,7 @@ WITHOUT_A_SOURCE = {
 }  # fmt: skip
 # Nothing that fits their types is refused.
 WITHOUT_ERRORS = {
-    "Head", "evidence.disagreements", "figures.reads", "methods.Declaration", "methods.Selection",
+    "Head", "figures.reads", "methods.Declaration", "methods.Selection",
     "methods.Strength", "metrics.Rest", "metrics.Targets", "metrics.accuracy", "metrics.kl", "metrics.log_prob",
     "metrics.logit_diff", "metrics.pair_accuracy", "metrics.prob", "metrics.rank", "rules.Cutoffs", "rules.Rule",
     "rules.elbow", "suite_blocks",
