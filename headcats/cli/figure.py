@@ -66,9 +66,7 @@ def figure_command(
     Examples:
     - `headcats figure head_grid results/mini-icl --out grid.html`
     - `headcats figure overlap_map results/mini-icl --sign suppressing --out suppressing.svg`
-    - `headcats figure set_counts results/mini-icl --set palette=colour_blind --out sets.png`
     - `headcats figure overlap_map results/mini-icl --set layout=paper --set marks=none --out published.svg`
-    - `headcats figure layer_profile results/mini-icl --rule threshold:value=0.9 --out layers.html`
     - `headcats figure overlap_map results/mini-icl --method denoising_patch --and mean_ablation --out both.html`
     - `headcats figure checkpoints results/mini-checkpoints --set heads=L5H0,L2H3 --out training.html`
 

@@ -8,7 +8,7 @@ import headcats as hc
 from headcats.base.errors import HeadcatsError
 
 MEMBERS, SCORES = "the memberships that hc.categorize returns", "the scores that hc.score returns"
-RESULTS, OVERLAP = "the results that hc.run or hc.load returns", "the overlap that hc.overlap returns"
+RESULTS = "the results that hc.run or hc.load returns"
 NAMED = "takes a dictionary, name of a"
 MISTAKES = {
     "hc.categorize(results)": f"hc.categorize takes {SCORES}; got {RESULTS}. Pass hc.score(results, method=...).",

@@ -8,7 +8,7 @@ import pytest
 def test_figures_of_scored_tasks(headcats, results):
     """Scores, memberships and both; `figure` of what is by categories alone."""
     rule = ["--rule", "top_fraction:p=0.5", "--min-tasks", 1]
-    for name, shown, options in (("head_tasks", "L0H1", rule), ("set_counts", "Knowledge", [])):
+    for name, shown, options in (("head_tasks", "L0H1", rule), ("overlap_map", "Knowledge", [])):
         done = headcats("figure", name, results, "--out", "drawn.html", *options)
         assert done.code == 0, done.err
         assert "Wrote drawn.html" in done.text

@@ -146,11 +146,6 @@ def scattered_agreement(n_layers: int, n_heads: int) -> xr.Dataset:
     return agreement_of(rank, groups=["Knowledge", "Translation"], methods=["denoising_patch", "ov_relation", "gates"])
 
 
-def whole_overlap(n_layers: int, n_heads: int) -> xr.Dataset:
-    """With what chance gives, by which `hc.overlap` marks its results."""
-    return mixed_overlap(n_layers, n_heads).assign(expected=("k", np.zeros(len(ICL))))
-
-
 def scattered_curves(n_layers: int, n_heads: int) -> xr.Dataset:
     """Damage that grows with the heads; the last task drops out at the last head. At most twelve heads, as in a run."""
     longest, draw = min(12, n_layers * n_heads), np.random.default_rng(0)

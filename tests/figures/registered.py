@@ -16,7 +16,6 @@ from figures.examples import (
     scattered_revisions,
     scattered_scores,
     scored_tasks,
-    whole_overlap,
 )
 
 from headcats.base.registry import lookup, names
@@ -32,8 +31,7 @@ def of_papers(name: str) -> tuple:
 
 
 TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
-    "overlap": whole_overlap,
-    "members": mixed_overlap,
+    "overlap": mixed_overlap,
     "scores": scattered_scores,
     "curves": scattered_curves,
     "relabelling": scattered_relabelling,

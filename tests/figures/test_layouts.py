@@ -36,7 +36,7 @@ def titles(fig: go.Figure, letter: str) -> set[str]:
     return {str(axis.title.text).lower() for axis in axes(fig, letter)}
 
 
-@pytest.mark.parametrize("name", dict.fromkeys([*MAPS, *HEAD_GRIDS, "layer_profile", *of_papers("TURNED")]))
+@pytest.mark.parametrize("name", dict.fromkeys([*MAPS, *HEAD_GRIDS, *of_papers("TURNED")]))
 def test_layers_are_named_along_x_and_numbered_all_or_as_one_zooms(name: str) -> None:
     fig = drawn(name)
     assert "layer" in titles(fig, "x")
@@ -68,18 +68,15 @@ def test_another_layout_is_refused_with_those_there_are() -> None:
         drawn("overlap_map", layout="hero", marks="none")
 
 
-@pytest.mark.parametrize("name", [*MAPS, *HEAD_GRIDS, "layer_profile"])
+@pytest.mark.parametrize("name", [*MAPS, *HEAD_GRIDS])
 def test_panels_of_the_same_heads_are_zoomed_together(name: str) -> None:
     fig = drawn(name)
     of_layers = [axis.matches for axis in axes(fig, "x") if axis.range == (-0.5, LAYERS - 0.5)]
     assert len(of_layers) > 1
     assert sorted(map(str, of_layers)) == ["None", *["x"] * (len(of_layers) - 1)]
-    if name != "layer_profile":
-        of_heads = [axis.matches for axis in axes(fig, "y") if axis.range == (HEADS - 0.5, -0.5)]
-        assert len(of_heads) == len(of_layers)
-        assert sorted(map(str, of_heads)) == ["None", *["y"] * (len(of_heads) - 1)]
-    else:  # scales of numbers are not those of heads
-        assert {axis.matches for axis in axes(fig, "y")} == {None}
+    of_heads = [axis.matches for axis in axes(fig, "y") if axis.range == (HEADS - 0.5, -0.5)]
+    assert len(of_heads) == len(of_layers)
+    assert sorted(map(str, of_heads)) == ["None", *["y"] * (len(of_heads) - 1)]
 
 
 # ------------------------------------------------------------------------------------------- copies for publication
