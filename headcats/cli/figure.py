@@ -19,7 +19,6 @@ from headcats.categories.map_tables import kept_map
 from headcats.cli import arguments, completion
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn
-from headcats.evidence.comparison.method_agreement import run_agreement
 from headcats.evidence.comparison.revisions import judge_training
 from headcats.evidence.comparison.runs import read_runs
 from headcats.reports.page.saved import saved_evidence
@@ -122,19 +121,11 @@ def _table(
     if block is not None:
         refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
         return Given(block, block_title(block))
-    if kind == "agreement":
-        return _agreement_table(run, name, reading)
     if kind in EVIDENCE_TABLES:
         return _evidence_table(run, place, kind, name, reading, method=method, positions=positions)
     check_scored(run, place, method, by=f"Figure {name!r}")
     # Of an importance any score of any method, by category.
     return _map_table(run, "members" if kind == "importance" else kind, name, reading)
-
-
-def _agreement_table(run: RunResults, name: str, reading: MapSpec) -> Given:
-    refuse_unused(reading.options.keys() - {"metric"}, by=f"Figure {name!r}, which shows all methods,")
-    title = f"Methods on one grid of heads, model {run.manifest.model.name}"
-    return Given(run_agreement(run, metric=reading.metric or None), title)
 
 
 def _evidence_table(

@@ -21,7 +21,7 @@ WITHOUT_A_SOURCE = {
     "Head", "PromptBatch", "PromptPair", "SecondCorruption", "Suite", "Task", "attention",
     "categories.head_table", "evidence.cumulative", "figures.ablation_curves", "figures.checkpoints",
     "figures.data", "figures.figure", "figures.head_grid", "figures.head_tasks",
-    "figures.method_agreement", "figures.reads", "figures.write", "load", "load_model",
+    "figures.reads", "figures.write", "load", "load_model",
     "make_suite", "methods.AnsweredBatch", "methods.AnsweredText", "methods.Declaration", "methods.Selection",
     "methods.Strength", "methods.add_preset", "methods.declare", "methods.preset", "methods.task_texts",
     "metrics.Rest", "metrics.Targets", "metrics.metric", "push", "report", "rules.Cutoffs", "rules.Rule",

@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 import xarray as xr
 from figures.examples import (
     mixed_overlap,
-    scattered_agreement,
     scattered_curves,
     scattered_positions,
     scattered_relabelling,
@@ -35,7 +34,6 @@ TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
     "scores": scattered_scores,
     "curves": scattered_curves,
     "relabelling": scattered_relabelling,
-    "agreement": scattered_agreement,
     "revisions": scattered_revisions,
     "by_position": scattered_positions,
 } | getattr(PAPERS, "TABLES", {})

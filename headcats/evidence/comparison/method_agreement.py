@@ -111,13 +111,13 @@ def method_agreement(strength: xr.Dataset, *, draws: int = DRAWS, seed: int = 0)
     return table.assign_attrs(reading="\n".join(map(str, _findings(table))))
 
 
-def run_agreement(run: RunResults, *, metric: str | None = None) -> xr.Dataset:
-    """`method_agreement` of all methods of a run, kept beside its blocks; `metric` is that of causal ones."""
+def run_agreement(run: RunResults) -> xr.Dataset:
+    """`method_agreement` of all methods of a run, kept beside its blocks."""
 
     def compute() -> dict[str, xr.Dataset]:
-        return {"agreement": method_agreement(method_scores(run.tree, metric=metric))}
+        return {"agreement": method_agreement(method_scores(run.tree))}
 
-    return cached_tables(run, f"agreement of methods in {metric}", ("agreement",), compute)["agreement"]
+    return cached_tables(run, "agreement of methods", ("agreement",), compute)["agreement"]
 
 
 def _checked(strength: xr.Dataset, draws: int) -> tuple[Float[np.ndarray, "method group place"], tuple[int, int], int]:

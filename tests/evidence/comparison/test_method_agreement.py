@@ -197,5 +197,3 @@ def test_it_is_kept_beside_the_blocks(counting_run: Path, tmp_path: Path, monkey
     xr.testing.assert_identical(run_agreement(open_results(place)), expected)
     monkeypatch.setattr(module, "method_agreement", None)  # a call would be a TypeError
     xr.testing.assert_identical(run_agreement(open_results(place)), expected)
-    with pytest.raises(TypeError):
-        run_agreement(open_results(place), metric="logit_diff")

@@ -184,9 +184,6 @@ def _together(material: Material) -> Iterator[Part]:
     if (agreement := material.agreement) is None:
         return
     yield Heading("All methods on one grid of heads")
-    figure = lookup("figure", "method_agreement")(agreement)
-    code = figure_command(material.place, "method_agreement", _options(material, {}))
-    yield Drawn("method_agreement", figure, line("methods.agreement_figure"), code=code)
     findings = list(method_findings(agreement))
     end = 1 + max(place for place, finding in enumerate(findings) if isinstance(finding, Table))
     yield from findings[end:]
