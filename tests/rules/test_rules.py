@@ -294,7 +294,6 @@ OURS = [
     hc.rules.top_fraction(p=0.1),
     hc.rules.sd_above_mean(),
     hc.rules.elbow(),
-    hc.rules.null_calibrated(),
 ]
 
 
