@@ -166,10 +166,10 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     Returns:
         Columns `head` ("L9H6"; a group "L9G1"), `category`, `kind` ("helping" or "suppressing"), where heads share keys
         and values `kv_head` (the number of theirs in the layer), `effect, low, high` in shares of the gap (suppressing
-        = negative), `q`, `tasks`; if available, what `hc.categories.new_task_effects` says of the
-        head, `specific` (the task-specific effect), `probability` (share of resamples in which the head is in),
-        `doubtful` (its p needs tasks in which the head is doubtful), the descriptors of the head (see
-        `hc.describe_heads`) and `approximation`. Ordered by category, kind and size of effect.
+        = negative), `q`, `tasks`; if available, its mean over tasks and on a new one, `specific` (the task-specific
+        effect), `probability` (share of resamples in which the head is in), `doubtful` (its p needs tasks in which the
+        head is doubtful), the descriptors of the head (see `hc.describe_heads`) and `approximation`. Ordered by
+        category, kind and size of effect.
 
     Raises:
         DataError: Neither memberships nor an overlap.

@@ -79,7 +79,7 @@ def figure_command(
     draw = lookup("figure", name)
     if not destination.absolute().parent.is_dir():
         raise OptionError(f"There is no folder {destination.parent} for {destination.name}: make it first.")
-    from headcats.figures import reads, write
+    from headcats.figures.figure import reads, write
 
     reading = MapSpec.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign

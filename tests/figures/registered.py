@@ -18,7 +18,7 @@ from figures.examples import (
 )
 
 from headcats.base.registry import lookup, names
-from headcats.figures import reads
+from headcats.figures.figure import reads
 from headcats.figures.panels.grid import PanelGrid
 
 PAPERS = importlib.import_module("paper_tables") if importlib.util.find_spec("paper_tables") else None

@@ -16,7 +16,7 @@ from headcats.categories.map_result import MapResult, block_title
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import head_table
 from headcats.categories.run_maps import joint_map
-from headcats.figures import reads
+from headcats.figures.figure import reads
 from headcats.figures.overlap_map import overlap_map
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, drawn_or_why_not, section
