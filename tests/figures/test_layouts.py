@@ -91,12 +91,10 @@ def drawn_on_cells(fig: go.Figure) -> list[str]:
 
 
 def with_all_marks(name: str) -> xr.Dataset:
-    """Undecided, negative, rounded and missing heads, and groups of two that share keys and values."""
+    """Undecided, negative, rounded and missing heads."""
     table = EXAMPLES[name](6, 8)
     if name == "position_head":
         return table.assign(below_noise=table["patched"].isel(metric=0, prompt=0, drop=True) > 0)
-    if "head" in table.dims:
-        table = table.assign_coords(kv_head=(("layer", "head"), np.tile(np.arange(8) // 2, (6, 1))))
     return without_last_head(table)
 
 

@@ -175,8 +175,8 @@ def test_choosing_protocols():
         judge_protocols(results, metric="prob")
     with pytest.raises(UnknownNameError, match="positions 'first'"):
         judge_protocols(results, positions="first")
-    with pytest.raises(DataError, match="@all, last"):
-        judge_protocols(results, method="denoising_patch@all", positions="last")
+    with pytest.raises(DataError, match="mean_ablation, all;"):
+        judge_protocols(results, method="mean_ablation", positions="all")
     empty = xr.DataTree.from_dict({"/": xr.Dataset(attrs=results["r"].attrs)})
     with pytest.raises(DataError, match="no scored task"):
         judge_protocols({"r": empty})
