@@ -45,7 +45,7 @@ EXAMPLES = {name: TABLES[reads(REGISTERED[name])] for name in FIGURES} | {"head_
 """Name of a figure -> a table that it reads."""
 MAPS = ("overlap_map", *of_papers("MAPS"))
 """Figures that `overlap_map` draws."""
-TURNED = (*of_papers("TURNED"), "position_head")
+TURNED = of_papers("TURNED")
 """Figures whose paper has other axes."""
 HEAD_GRIDS = ("head_grid", *of_papers("HEAD_GRIDS"))
 """Figures of one number per head."""
