@@ -5,7 +5,6 @@ import json
 import logging
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,7 +41,7 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
         other)`; `size, n_tasks (category, protocol)`. `jaccard` is NaN where both are empty or one has no numbers in
         the category, `spearman` below 3 heads or where an effect is constant. Coordinates along `protocol`:
         `approximation` ("" where effects are exact), and those of `method, positions, metric, effect, rule, plan` that
-        the memberships name (`plan`: JSON, part of the plan -> value, see `hc.evidence.judge_protocols`).
+        the memberships name (`plan`: JSON, part of the plan -> value).
 
     Raises:
         OptionError: Another `sign`, or memberships of suppressing heads alone where helping ones are compared.
@@ -50,7 +49,9 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
 
     Example:
         >>> import headcats as hc
-        >>> judged = hc.evidence.judge_protocols({"mini-icl": hc.load("results/mini-icl")}).members
+        >>> results = hc.load("results/mini-icl")
+        >>> methods = ["denoising_patch", "mean_ablation"]
+        >>> judged = {name: hc.categorize(hc.score(results, method=name)) for name in methods}
         >>> table = hc.evidence.agreement(judged)
         >>> table.jaccard.dims
         ('category', 'protocol', 'other')
@@ -230,16 +231,8 @@ def _differences(part: str, first: str, second: str) -> list[str]:
     if part != "plan":
         return [part]
     # Parts that a plan leaves out are as in the first results.
-    plans = _plan(first), _plan(second)
+    plans = [json.loads(text or "{}") for text in (first, second)]
     return sorted(key for key in plans[0] | plans[1] if plans[0].get(key) != plans[1].get(key))
-
-
-def _plan(text: str) -> dict[str, Any]:
-    try:
-        stored = json.loads(text or "{}")
-    except ValueError:
-        stored = text
-    return stored if isinstance(stored, dict) else {"plan": stored}
 
 
 def _common(members: Mapping[str, xr.Dataset]) -> list[str]:

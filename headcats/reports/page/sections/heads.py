@@ -1,7 +1,7 @@
 """Heads of the map, what categories share, and what other methods say of heads."""
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import numpy as np
@@ -16,10 +16,8 @@ from headcats.categories.map_result import MapResult, block_title
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import head_table
 from headcats.categories.run_maps import joint_map
-from headcats.figures import reads
-from headcats.figures.layer_profile import layer_profile
+from headcats.figures.figure import reads
 from headcats.figures.overlap_map import overlap_map
-from headcats.figures.set_counts import set_counts
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, drawn_or_why_not, section
 from headcats.reports.page.python_lines import figure_command, figure_lines
@@ -33,12 +31,11 @@ from headcats.results.label import Label
 _MOST = 400
 """Rows of a table; the CSV of the page has every head."""
 _NUMBERS = ["effect", "95 % interval", "q"]
-_MAPS = ("overlap_map", "set_counts", "layer_profile")
 
 
 @section("Heads")
 def heads(material: Material) -> Iterator[Part]:
-    """One row per head and category, undecided ones, one map per category, and where in the model the heads are."""
+    """One row per head and category, undecided ones, and one map per category."""
     if material.joint is not None:
         yield from requested_heads(material, material.joint)
     if (result := material.scored) is None:
@@ -63,10 +60,6 @@ def heads(material: Material) -> Iterator[Part]:
     # Colours alone tell few categories apart: of more there is no such figure.
     of_map = drawn_or_why_not("overlap_map", draw, line("map.figure"), code("overlap_map(overlap)"), "layer-head")
     yield Folded(line("map.one_per_category"), (of_map,))
-    if result.inside.any():
-        draw = functools.partial(layer_profile, overlap)
-        profile = drawn_or_why_not("layer_profile", draw, line("map.layers_figure"), code("layer_profile(overlap)"))
-        yield Folded(line("map.where"), (profile,))
     # Figures registered by another package, or in a notebook, that read one of the tables of the map.
     for name in names("figure"):
         draw = lookup("figure", name)
@@ -135,10 +128,6 @@ def shared(material: Material) -> Iterator[Part]:
     """Counts and Jaccard indices with what chance gives, and every sentence that `headcats map` prints below them."""
     if (result := material.scored) is None:
         return
-    if result.inside.any() and len(result.categories) > 1:
-        code = figure_lines(material.place, material.spec, "set_counts(overlap)")
-        draw = functools.partial(set_counts, result.overlap)
-        yield drawn_or_why_not("set_counts", draw, line("map.set_counts_figure"), code)
     yield from shared_findings(result)
     yield from difference_table(material.tables["differences"])
 
@@ -195,9 +184,6 @@ def _together(material: Material) -> Iterator[Part]:
     if (agreement := material.agreement) is None:
         return
     yield Heading("All methods on one grid of heads")
-    figure = lookup("figure", "method_agreement")(agreement)
-    code = figure_command(material.place, "method_agreement", _options(material, {}))
-    yield Drawn("method_agreement", figure, line("methods.agreement_figure"), code=code)
     findings = list(method_findings(agreement))
     end = 1 + max(place for place, finding in enumerate(findings) if isinstance(finding, Table))
     yield from findings[end:]
@@ -207,7 +193,7 @@ def _together(material: Material) -> Iterator[Part]:
 def requested_heads(material: Material, result: MapResult) -> Iterator[Part]:
     """Heads of the joint method that the page is of, as its rule and its options select them."""
     yield from block_findings(result)
-    yield from _figures(material, result, _MAPS, id_end="selected")
+    yield from _map(material, result, id_end="selected")
 
 
 def sorted_heads(material: Material, label: str, number: int) -> Iterator[Part]:
@@ -219,19 +205,17 @@ def sorted_heads(material: Material, label: str, number: int) -> Iterator[Part]:
         return
     yield Folded(line("methods.heads", label=label), tuple(block_findings(result)))
     # The figure of relations, which stands above, is their map already.
-    figures = _MAPS[1:] if result.is_of_relations else _MAPS
-    if shown := tuple(_figures(material, result, figures, id_end=str(number))):
+    if not result.is_of_relations and (shown := tuple(_map(material, result, id_end=str(number)))):
         yield Folded(line("methods.maps", label=label), shown)
 
 
-def _figures(material: Material, result: MapResult, names: Sequence[str], *, id_end: str) -> Iterator[Drawn | Finding]:
+def _map(material: Material, result: MapResult, *, id_end: str) -> Iterator[Drawn | Finding]:
     """None where no head is in a category."""
     if not result.inside.any():
         return
-    for name in names:
-        draw = functools.partial(lookup("figure", name), result.overlap, title=result.title)
-        code = figure_command(material.place, name, {"method": result.name, **result.options})
-        shown = line("methods.figure", label=result.name, name=name)
-        # A cell of a head says nothing of the groups that the page is about.
-        heads: Literal["layer-head", ""] = "layer-head" if name == "overlap_map" and material.unit == HEAD else ""
-        yield drawn_or_why_not(f"{name}_{id_end}", draw, shown, code, heads)
+    draw = functools.partial(overlap_map, result.overlap, title=result.title)
+    code = figure_command(material.place, "overlap_map", {"method": result.name, **result.options})
+    shown = line("methods.figure", label=result.name, name="overlap_map")
+    # A cell of a head says nothing of the groups that the page is about.
+    heads: Literal["layer-head", ""] = "layer-head" if material.unit == HEAD else ""
+    yield drawn_or_why_not(f"overlap_map_{id_end}", draw, shown, code, heads)
