@@ -29,10 +29,10 @@ _MAX_ITER = WholeNumber(default=PRESETS["orgad2025"].max_iter, least=1)
 class TokenProbe:
     """Layer x token role: how well a linear probe tells wrong answers from right ones (ROC-AUC of the error class).
 
-    The model answers every question itself, greedily, in a sentence, or answers are ready (`answered_items` reads a
-    table of them); an answer is wrong if the exact answer in it is, or its label says so. For each layer and token role
-    a logistic regression on standardised activations is fitted to 80 % of the query items and judged on the rest: an
-    AUC of .5 is chance, 1 means that every wrong answer scores above every right one.
+    The model answers every question itself, greedily, in a sentence, or answers are ready (`AnsweredItem`); an answer
+    is wrong if the exact answer in it is, or its label says so. For each layer and token role a logistic regression on
+    standardised activations is fitted to 80 % of the query items and judged on the rest: an AUC of .5 is chance, 1
+    means that every wrong answer scores above every right one.
 
     Roles align answers of different length. last_q: last token of the question; first_answer, second_answer; the tokens
     before, first in, last in and after the exact answer; and -8 to -1, counted from the end of the text, which lie in

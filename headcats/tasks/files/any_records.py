@@ -13,13 +13,13 @@ from headcats.tasks.files.questions import as_text
 from headcats.tasks.files.records import Records
 from headcats.tasks.files.table_file import table_records
 
-FIELDS = ("language", "lang")
-"""Fields that name the language of a row."""
+# Fields that name the language of a row.
+_FIELDS = ("language", "lang")
 # Japanese mixes them: which one most letters have differs from row to row.
 _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA")
 
 
-def file_records(path: Path, *, inside: str = "") -> Records:
+def file_records(path: Path, *, inside: str) -> Records:
     """Read any file of data; of JSON every field that a record has, of a list that may stand in the field `inside`."""
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}; expected a file of {', '.join(SUFFIXES)}.")
@@ -34,7 +34,7 @@ def file_records(path: Path, *, inside: str = "") -> Records:
 
 
 def _entries(content: Any, inside: str, file: str) -> list[Any]:
-    if isinstance(content, Mapping) and inside:
+    if isinstance(content, Mapping):
         name = next((name for name in content if name.casefold() == inside.casefold()), None)
         if name is None and not any(isinstance(value, list) for value in content.values()):
             return [content]  # a record alone: the only line of JSON Lines
@@ -49,7 +49,7 @@ def _entries(content: Any, inside: str, file: str) -> list[Any]:
 
 def language_of(row: Mapping[str, Any], texts: Sequence[str]) -> str:
     """The language that a row names, else the script of most letters of its texts, such as LATIN; "" without any."""
-    return next(filter(None, (as_text(row.get(name)) for name in FIELDS)), "") or _script("".join(texts))
+    return next(filter(None, (as_text(row.get(name)) for name in _FIELDS)), "") or _script("".join(texts))
 
 
 def other_languages(languages: Sequence[str]) -> dict[int, str]:
