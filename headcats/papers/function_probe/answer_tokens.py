@@ -7,23 +7,21 @@ the words that carry an answer are not. Shorter answers are used whole, as in th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
-from headcats.models.generation import Generated, LineEnds, generate, line_ends
+from headcats.models.generation import generate, line_ends
 from headcats.models.hooks import Edit, hook_z
 from headcats.prompts.answered import AnsweredBatch, AnsweredText
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span
 from headcats.prompts.tokens import UNKNOWN_WORD, encode_with_bos, unknown_id
 
-_QUOTE = '"'
 # Texts per forward pass.
 CHUNK = 32
 _NO_EDITS: Mapping[int, Edit] = MappingProxyType({})
@@ -51,18 +49,13 @@ def own_answers(
 ) -> OwnAnswers:
     """Answers that the model writes after the text before the first span, right or wrong; empty ones are counted.
 
-    An answer ends at a line break, at the end of the text, and at a quotation mark where the prompt's last one is open.
+    An answer ends at a line break and at the end of the text.
     """
     tokenizer, report = model.text_tokenizer, DropReport()
     prompts = _encoded_prompts(model, texts, report)
-    answers: dict[int, Generated] = {}
-    for quoted in (True, False):
-        ends = line_ends(tokenizer) if not quoted else _quote_ends(tokenizer)
-        places = [place for place, (prompt, _) in prompts.items() if prompt.endswith(_QUOTE) == quoted]
-        start = len(answers) / max(1, len(prompts))
-        share = partial(_advance, advance, start, len(places) / max(1, len(prompts)))
-        continuations = generate(model, [prompts[place][1] for place in places], ends=ends, limit=limit, advance=share)
-        answers |= zip(places, continuations, strict=True)
+    encoded = [tokens for _, tokens in prompts.values()]
+    continuations = generate(model, encoded, ends=line_ends(tokenizer), limit=limit, advance=advance)
+    answers = dict(zip(prompts, continuations, strict=True))
     written: dict[int, AnsweredText] = {}
     for place, (prompt, _) in prompts.items():
         answer = str(tokenizer.decode(list(answers[place].tokens), clean_up_tokenization_spaces=False))
@@ -109,15 +102,6 @@ def _encoded_prompts(
         else:
             kept[place] = prompt, tokens
     return kept
-
-
-def _quote_ends(tokenizer: Any) -> LineEnds:
-    lines = line_ends(tokenizer)
-    return lambda token: lines(token) or _QUOTE in tokenizer.decode([token], clean_up_tokenization_spaces=False)
-
-
-def _advance(advance: Callable[[float], None], start: float, size: float, share: float) -> None:
-    advance(start + size * share)
 
 
 def _bare(answer: str) -> str:

@@ -12,8 +12,6 @@ POSITIONS = ("predicting", "answer")
 """Places where z of an answer token is taken; the default first."""
 ANSWERS = ("given", "generated")
 """Authors of the answers that are read; the default first."""
-SCALED_POSITIONS = (*POSITIONS, "all")
-"""Places where heads are scaled; the default first."""
 SCALE, CONTROLS = 1e-4, 20
 """Factor of z of heads, and number of sets of random heads beside them."""
 

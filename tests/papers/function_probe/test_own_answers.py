@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 from decoded import last_z_of_each_step
-from toys import tiny_model, word_tokenizer
+from toys import tiny_model
 
 from headcats.models.adapter import HookedModel
 from headcats.papers.function_probe.answer_tokens import own_answers
@@ -79,23 +79,6 @@ def test_what_cannot_be_continued_is_counted_by_reason(world: tuple[HookedModel,
     found = own_answers(model, [text("nobody→", key="odd"), long, text("w3→")], limit=2)
     assert [found.report.examples[reason] for reason in found.report.dropped] == ["'odd'", "'long'"]
     assert found.report.kept == 1
-
-
-def test_a_quotation_that_the_prompt_opens_is_closed_by_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["<bos>", "<unk>", '"', "w1", "w2", "\n", "→"]
-    toy = tiny_model("llama", n_layers=1, d_vocab=len(words))
-    model = HookedModel(toy.model, tokenizer=word_tokenizer(words))
-    # Step by step: first of the text whose quotation is open, then of the other one.
-    plan = iter([3, 4, 2, 3, 2, 5])
-
-    def tokens(self: HookedModel, batch: torch.Tensor, **options: Any) -> torch.Tensor:
-        return torch.nn.functional.one_hot(torch.tensor([next(plan)] * len(batch)), len(words)).float()
-
-    monkeypatch.setattr(HookedModel, "run", tokens)
-    found = own_answers(model, [text('w1→"'), text("w1→")], limit=4)
-    rows = {one.text: batch.tokens[place].tolist() for batch in found.batches for place, one in enumerate(batch.texts)}
-    assert [row[-2:] for row in rows.values()] == [[3, 4], [3, 2]]
-    assert found.cut == 0
 
 
 def test_features_are_read_where_each_token_is_written(world: tuple[HookedModel, Any]) -> None:
