@@ -27,9 +27,7 @@ def cogqa_texts(path: str | Path, *, chat: Any = None) -> tuple[list[AnsweredTex
         One text per step with an answer: `category` is the canonical name of its function, `item` the question of the
         entry (all its steps are one cluster), `task` "cogqa", `key` such as "entry 12 step 3" (both from 1). And the
         report, with the reasons "no answer", for each skill of another name "skill 'Induction', none of the eight
-        functions", for an entry without steps "no steps", and for every step of an entry in another language or script
-        than most entries (that of its field `language` or `lang`, else of most of its letters) "in another language or
-        script (CYRILLIC, most are LATIN)".
+        functions", and for an entry without steps "no steps".
 
     Raises:
         DataError: No such file, not JSON, another layout or a missing field (the message names the entry and the step),

@@ -1,22 +1,14 @@
-"""Rows of a file of any format, and their languages, for readers that know what its columns mean."""
+"""Rows of a file of any format, for readers that know what its columns mean."""
 
-import unicodedata
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from headcats.base.errors import DataError
 from headcats.tasks.files.content import JSON, SUFFIXES, check_safe
 from headcats.tasks.files.json_file import json_content, json_records
-from headcats.tasks.files.questions import as_text
 from headcats.tasks.files.records import Records
 from headcats.tasks.files.table_file import table_records
-
-# Fields that name the language of a row.
-_FIELDS = ("language", "lang")
-# Japanese mixes them: which one most letters have differs from row to row.
-_EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA")
 
 
 def file_records(path: Path, *, inside: str) -> Records:
@@ -45,30 +37,3 @@ def _entries(content: Any, inside: str, file: str) -> list[Any]:
     if not isinstance(content, list):
         raise DataError(f"{file}: expected a list of records; got {content!r:.60}.")
     return content
-
-
-def language_of(row: Mapping[str, Any], texts: Sequence[str]) -> str:
-    """The language that a row names, else the script of most letters of its texts, such as LATIN; "" without any."""
-    return next(filter(None, (as_text(row.get(name)) for name in _FIELDS)), "") or _script("".join(texts))
-
-
-def other_languages(languages: Sequence[str]) -> dict[int, str]:
-    """Place of a row in another language than most -> why it is dropped; a row without one fits any."""
-    counts = Counter(filter(None, languages))
-    most = counts.most_common(1)[0][0] if counts else ""
-    return {
-        place: f"in another language or script ({language}, most are {most})"
-        for place, language in enumerate(languages)
-        if language not in ("", most)
-    }
-
-
-def _script(text: str) -> str:
-    letters = filter(str.isalpha, text)
-    if text.isascii():
-        return "LATIN" if any(letters) else ""
-    scripts = Counter(unicodedata.name(letter, "LATIN").split()[0].split("-")[0] for letter in letters)
-    if not scripts:
-        return ""
-    script = scripts.most_common(1)[0][0]
-    return "CJK" if script in _EAST_ASIAN else script
