@@ -101,11 +101,10 @@ class TokenProbe:
             held-out part. `same_position (role, other_role)`: share of answers in which two roles are one token;
             `in_question (role)`: share in which the role is a token of the question. Numbers `task_baseline` (with
             `_low`, `_high`), `n`, `n_wrong`, `n_test`, `n_left_out`, `n_cut` (answers ended by the limit),
-            `n_repeated` (whose exact answer stands in them several times; the first is read), `n_not_converged` (their
-            cells are NaN unless the preset keeps them, and named in the attribute `not_converged`),
-            `n_tasks_of_one_class` (without pairs inside). Along `prompt`: `wrong` (1 or 0), `generated`, `exact`,
-            `right_answer`, `question`, `split`, and the coordinates `task` and `item`. Attribute `exact_roles`: the
-            four roles of the exact answer, one per line.
+            `n_not_converged` (their cells are NaN unless the preset keeps them, and named in the attribute
+            `not_converged`), `n_tasks_of_one_class` (without pairs inside). Along `prompt`: `wrong` (1 or 0),
+            `generated`, `exact`, `right_answer`, `question`, `split`, and the coordinates `task` and `item`. Attribute
+            `exact_roles`: the four roles of the exact answer, one per line.
 
         Raises:
             DataError: Nothing to predict (fewer than 20 right or wrong answers), token roles that coincide in most
