@@ -43,9 +43,6 @@ def summary(block: xr.Dataset) -> list[str]:
     """Sentences on what `function_probe` returns: accuracies, verdict, agreement of the seeds, what was left out."""
     lines, provenance = sentences(block), json.loads(block.attrs["provenance"])
     n_seeds = provenance["n_seeds"]
-    if own := provenance.get("own_answers"):
-        right, cut = own["right"], own["cut"]
-        lines.append(f"Answers are the model's own: {right} are those that were given; {cut} were cut at a limit.")
     if missing := n_seeds - block.sizes["seed"]:
         lines.append(f"{missing} of {n_seeds} seeds are missing: they failed, or were not run yet.")
     return [*lines, *not_used(provenance)]
