@@ -1,11 +1,13 @@
 """One panel per function: how much a probe relies on every head."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.base.errors import OptionError
 from headcats.figures.colours import ON_DARK
 from headcats.figures.figure import figure
 from headcats.figures.panels.cells import TINY, Cells
@@ -25,6 +27,7 @@ _SIZE, _LARGEST = 240, 3  # pixels of the longer side of a panel, about; heads n
 def importance_grid(
     importance: xr.Dataset,
     *,
+    clip: float | None = None,
     layout: str = LAYERS_ACROSS,
     marks: str = MARKED,
     title: str | None = None,
@@ -42,6 +45,7 @@ def importance_grid(
 
     Args:
         importance: `importance (seed, function, layer, head)`, as `hc.methods.function_probe` returns it.
+        clip: Upper end of the colours, above 0, in units of the class logit; by default the 99th percentile.
         layout: `"layers"`: layer along x, as in other figures; `"paper"`: heads along x.
         marks: `"all"`, or `"none"` for colours alone: no rings, triangles and crosses on cells, nothing below the title
             and the names of panels; with `layout="paper"` a copy for publication, with ticks every 6 at any size. Only
@@ -57,6 +61,7 @@ def importance_grid(
 
     Raises:
         DataError: no importance over these dimensions; a probe that is not above chance, or in too few of its seeds.
+        OptionError: `clip` not above 0.
         UnknownNameError: another word for `layout` or `marks`.
 
     References:
@@ -69,10 +74,12 @@ def importance_grid(
         >>> dims = ("seed", "function", "layer", "head")  # as hc.methods.function_probe returns them
         >>> values = np.random.default_rng(0).standard_t(3, (2, 2, 6, 8))
         >>> coords = {"seed": [0, 1], "function": ["Retrieval", "Inference"], "layer": range(6), "head": range(8)}
-        >>> fig = hc.figures.importance_grid(xr.Dataset({"importance": (dims, values)}, coords))
+        >>> fig = hc.figures.importance_grid(xr.Dataset({"importance": (dims, values)}, coords), clip=2.0)
         >>> hc.figures.data(fig).columns.tolist()[:6]
         ['panel', 'layer', 'head', 'name', 'score', 'shown']
     """
+    if clip is not None and not (clip > 0 and math.isfinite(clip)):
+        raise OptionError(f"importance_grid expects clip above 0, the upper end of its colours; got {clip}.")
     check_layout(layout)
     dims = ("seed", "function", "layer", "head")
     table = 'hc.suite_blocks(results)["function_probe"]'
@@ -81,7 +88,7 @@ def importance_grid(
     functions = panel_names(importance, "function", figure="importance_grid")
     frames = [_rows(importance.sel(function=function), function) for function in functions]
     frame = pd.concat(frames, ignore_index=True)
-    scale = rising_scale(frame["shown"].to_numpy(), colours="Viridis", name="Heads Importance")
+    scale = rising_scale(frame["shown"].to_numpy(), colours="Viridis", name="Heads Importance", clip=clip)
     within = _SIZE, _SIZE
     cells = (
         layer_head_cells(importance, within=within)

@@ -10,11 +10,12 @@ import plotly.graph_objects as go
 import xarray as xr
 from jaxtyping import Float, UInt8
 
-from headcats.base.errors import OptionError, pluralize
+from headcats.base.errors import OptionError, UnknownNameError, pluralize, unknown_name_message
 from headcats.figures.colours import COLOUR_BLIND, ON_LIGHT, check_palette
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
+from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, head_layer_cells, layer_head_cells
 from headcats.figures.panels.layout import MARKED, Panel, Placed, Plot, Text
@@ -25,9 +26,12 @@ from headcats.papers.head_gating.over_seeds import GATE_SCORES
 from headcats.papers.head_gating.over_seeds import always_any as reduced_gates
 from headcats.papers.head_gating.settings import THRESHOLD
 
+COMPOSITE = "composite"
 REDUCTIONS = ("Always", "Any")
 # Names that the published figure shortens.
 SHORT = {"Math Calculation": "Math", "Syntactic Understanding": "Syntax"}
+# Palette -> colours of a single score.
+_SCALES = {"headcats": "Turbo", COLOUR_BLIND: "Cividis"}
 _SIZE = 340  # pixels of the longer side of a panel, about
 # Corner of the colour square -> (facilitation, interference).
 CORNERS = {"both": (1.0, 1.0), "facilitation": (1.0, 0.0), "interference": (0.0, 1.0), "neither": (0.0, 0.0)}
@@ -42,6 +46,7 @@ _LEFT, _TOP, _LEGEND = 44, 22, 44  # pixels left of and above the square, and fr
 def always_any(
     gates: xr.Dataset,
     *,
+    score: str = COMPOSITE,
     threshold: float = THRESHOLD,
     palette: str = "headcats",
     layout: str = LAYERS_ACROSS,
@@ -51,17 +56,19 @@ def always_any(
     """Gate scores of every head in all seeds (Always) and in at least one (Any), a row per data set.
 
     x = layer, y = head, head 0 on top; with `layout="paper"` x = Head, y = Layer, layer 0 at the bottom. Always is the
-    smallest score over the seeds, Any the largest. Red = interference, green = facilitation, so yellow = both and
-    black = neither; heads with an interference of at least `threshold` are hatched. Above each panel stands the share
+    smallest score over the seeds, Any the largest. Composite: red = interference, green = facilitation, so yellow =
+    both and black = neither; heads with an interference of at least `threshold` are hatched. Or a single score, 0 to 1,
+    from dark blue over green and yellow to red (turbo), hatched from `threshold` on. Above each panel stands the share
     of heads that reach the threshold; heads without a number are grey with a cross. Math Calculation and Syntactic
     Understanding are shortened as in the paper.
 
     Args:
         gates: What `hc.methods.head_gating` returns: `facilitation, interference, irrelevance (dataset, seed, layer,
             head)` in [0, 1].
+        score: `"composite"`, `"facilitation"`, `"interference"` or `"irrelevance"`.
         threshold: Score from which a head counts, in (0, 1).
         palette: `"headcats"`: the paper's red and green; `"colour_blind"`: interference orange, facilitation blue, so
-            both white and neither black.
+            both white and neither black, and single scores from dark blue to yellow (cividis).
         layout: `"layers"`: layer along x, as in other figures; `"paper"`: heads along x, every sixth numbered, or of up
             to 16 all.
         marks: `"all"`, or `"none"` for colours alone; with `layout="paper"` a copy for publication with the paper's
@@ -71,11 +78,12 @@ def always_any(
     Returns:
         The figure. `hc.figures.data(fig)` has one row per panel and head: `panel` (such as "Math (Always)"), `dataset,
         reduction, layer, head, name, facilitation, interference, irrelevance` (all reduced), `seeds` (how many),
-        `hatched`, `colour` ("" without a number); where heads share keys and values also `kv_head`.
+        `hatched`, `colour` ("" in single-score panels and without a number); where heads share keys and values also
+        `kv_head`.
 
     Raises:
         DataError: a variable or dimension is missing.
-        UnknownNameError: another palette, `layout` or choice of `marks`.
+        UnknownNameError: another `score`, palette, `layout` or choice of `marks`.
         OptionError: `threshold` outside (0, 1).
 
     References:
@@ -94,6 +102,8 @@ def always_any(
         >>> list(hc.figures.data(fig).panel.unique())
         ['plural (Always)', 'plural (Any)']
     """
+    if score not in (COMPOSITE, *GATE_SCORES):
+        raise UnknownNameError(unknown_name_message("score of always_any", score, (COMPOSITE, *GATE_SCORES)))
     if not 0 < threshold < 1:
         raise OptionError(f"always_any expects a threshold between 0 and 1, both excluded; got {threshold}.")
     check_layout(layout)
@@ -104,7 +114,7 @@ def always_any(
     if set(datasets) <= set(SHORT):  # the published figure has Math above Syntax
         datasets = sorted(datasets, key=list(SHORT).index)
     frames = [
-        _rows(reduced.sel(dataset=dataset), dataset, reduction, threshold=threshold, palette=palette)
+        _rows(reduced.sel(dataset=dataset), dataset, reduction, score, threshold=threshold, palette=palette)
         for dataset in datasets
         for reduction in REDUCTIONS
     ]
@@ -114,36 +124,38 @@ def always_any(
         cells = layer_head_cells(gates, within=within, least=least)
     else:
         cells = head_layer_cells(gates, within=within, least=least, marks=marks)
+    counted = ("facilitation", "interference") if score == COMPOSITE else (score,)
     panels = [
         Panel(
             str(panel_rows["panel"].iloc[0]),
-            [_plot(cells, panel_rows, frame, palette=palette)],
-            notes=[
-                f"{name} ≥ {threshold:g}: {_share(panel_rows[name], threshold)} of heads"
-                for name in ("facilitation", "interference")
-            ],
+            [_plot(cells, panel_rows, frame, score, palette=palette)],
+            notes=[f"{name} ≥ {threshold:g}: {_share(panel_rows[name], threshold)} of heads" for name in counted],
         )
         for panel_rows in frames
     ]
     planned = int(gates.attrs.get("n_seeds", gates.sizes["seed"]))
-    caption = _caption(frame, threshold=threshold, planned=planned)
-    beside = ColourSquare(threshold, palette)
+    caption = _caption(frame, score, threshold=threshold, planned=planned)
+    beside: ColourSquare | ColourScale = ColourSquare(threshold, palette)
+    if score != COMPOSITE:
+        beside = fixed_scale((0.0, 1.0), colours=_SCALES[palette], name=score.capitalize())
     return PanelGrid(panels, frame, title, caption, columns=2, beside=beside, grey=True, marks=marks)
 
 
-def _rows(scores: xr.Dataset, dataset: str, reduction: str, *, threshold: float, palette: str) -> pd.DataFrame:
+def _rows(
+    scores: xr.Dataset, dataset: str, reduction: str, score: str, *, threshold: float, palette: str
+) -> pd.DataFrame:
     reduced = scores[reduction.lower()]
     rows = head_rows(scores, {name: reduced.sel(score=name).astype(float) for name in GATE_SCORES})
     rows.insert(0, "panel", f"{SHORT.get(dataset, dataset)} ({reduction})")
     rows.insert(1, "dataset", dataset)
     rows.insert(2, "reduction", reduction)
     rows["seeds"] = int(scores["n_seeds"])
-    rows["hatched"] = rows["interference"] >= threshold
+    rows["hatched"] = rows["interference" if score == COMPOSITE else score] >= threshold
     colours = composite(rows["facilitation"].to_numpy(), rows["interference"].to_numpy(), palette=palette)
-    return rows.assign(colour=[hex_colour(colour) for colour in colours])
+    return rows.assign(colour=[hex_colour(colour) for colour in colours] if score == COMPOSITE else "")
 
 
-def _plot(cells: Cells, rows: pd.DataFrame, frame: pd.DataFrame, *, palette: str) -> Plot:
+def _plot(cells: Cells, rows: pd.DataFrame, frame: pd.DataFrame, score: str, *, palette: str) -> Plot:
     name, dataset, reduction = (str(rows[column].iloc[0]) for column in ("panel", "dataset", "reduction"))
     pointed, lines = rows.reset_index(drop=True), []
     for column in GATE_SCORES:
@@ -153,8 +165,11 @@ def _plot(cells: Cells, rows: pd.DataFrame, frame: pd.DataFrame, *, palette: str
         value, least, most = (f"%{{{column}_{end}:.3f}}" for end in (reduction, *REDUCTIONS))
         lines.append(f"{column} {value} (seeds {least} to {most})")
     template = f"<b>L%{{layer}}H%{{head}}</b> {escaped(name)}<br>{'<br>'.join(lines)}"
-    rgba = composite(rows["facilitation"].to_numpy(), rows["interference"].to_numpy(), palette=palette)
-    colours = [cells.image(pointed, rgba, name=name, template=template), cells.lines_between()]
+    if score == COMPOSITE:
+        rgba = composite(rows["facilitation"].to_numpy(), rows["interference"].to_numpy(), palette=palette)
+        colours = [cells.image(pointed, rgba, name=name, template=template), cells.lines_between()]
+    else:
+        colours = [cells.heatmap(pointed, score, name=name, template=template)]
     hatching = cells.hatching(rows[rows["hatched"]], name="hatched", ink=ON_LIGHT)
     return cells.plot([*colours, hatching, cells.crosses(rows[rows["facilitation"].isna()])])
 
@@ -164,7 +179,7 @@ def _share(values: pd.Series, threshold: float) -> str:
     return f"{100 * float((scored >= threshold).mean()):.1f} %" if len(scored) else "none"
 
 
-def _caption(frame: pd.DataFrame, *, threshold: float, planned: int) -> list[str]:
+def _caption(frame: pd.DataFrame, score: str, *, threshold: float, planned: int) -> list[str]:
     """Seeds (of how many each row, where these are not the same), short names, hatching, crosses."""
     seeds = frame.groupby("dataset", sort=False)["seeds"].first()
     least, most = int(seeds.min()), int(seeds.max())
@@ -179,7 +194,7 @@ def _caption(frame: pd.DataFrame, *, threshold: float, planned: int) -> list[str
     if least < most:
         parts.append("Always shrinks and Any grows with seeds, so these rows cannot be compared")
     parts += [f"{abbreviation} = {name}" for name, abbreviation in SHORT.items() if name in seeds.index]
-    return [*parts, f"hatched: interference ≥ {threshold:g}"]
+    return [*parts, f"hatched: {'interference' if score == COMPOSITE else score} ≥ {threshold:g}"]
 
 
 def composite(

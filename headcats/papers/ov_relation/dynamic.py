@@ -53,10 +53,10 @@ def dynamic_relation(
 
     Returns:
         `score` and `suppression (context, template, task, layer, head)` in [0, 1], NaN where a layer has fewer heads;
-        `n (template, task)`, pairs whose source is one token in the text. `pooled_r` and `suppression_pooled_r
-        (context, task)`, the paper's correlation: Pearson's, over heads and templates together, every head once per
-        template with its one static score; NaN where either side does not vary. Coordinate `category (task)`, if
-        `relations` has it.
+        `static` and `suppression_static (task, layer, head)`, those of `relations`; `n (template, task)`, pairs whose
+        source is one token in the text. `pooled_r` and `suppression_pooled_r (context, task)`, the paper's correlation:
+        Pearson's, over heads and templates together, every head once per template with its one static score; NaN where
+        either side does not vary. Coordinate `category (task)`, if `relations` has it.
 
     Raises:
         DataError: A relation without its pairs or with others, a template with unknown words.
@@ -107,6 +107,7 @@ def dynamic_relation(
         # Each head once per template, beside its one static score.
         beside = np.concatenate([scores.reshape(len(scores), -1)] * len(templates), axis=-1)
         pooled = np.concatenate(list(np.moveaxis(dynamic, 1, 0)), axis=-1)
+        table[f"{prefix}static"] = (("task", "layer", "head"), scores)
         table[f"{prefix}pooled_r"] = (("context", "task"), _pearson(pooled, beside))
     described = {"method": "dynamic_relation", "model": adapted.name}
     provenance = json.dumps(described | {"templates": list(templates), "bos": bos}, ensure_ascii=False)

@@ -19,11 +19,12 @@ from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, PAPER, check_layout, for_publication
 from headcats.figures.panels.layout import MARKED, Panel, Plot
 from headcats.figures.panels.text import MISSING, escaped
-from headcats.figures.tables import n_cells, pick_variable
+from headcats.figures.tables import n_cells, panel_names, pick_variable
 from headcats.papers.token_probe.settings import EXACT_ROLES, LAST_Q
 from headcats.papers.token_probe.summary import coincidences, probe_name
 from headcats.prompts.template import explained_prompt_roles
 
+PANELS = ("representation", "task", "category", "function", "method")
 TICKS = 2
 _SIZE, _ROLE = (440, 420), 22  # pixels of a panel, about, and of a token where layers are across
 # Mark -> symbol, size in shares of a cell and in pixels at least.
@@ -85,7 +86,8 @@ def layer_token(
 
     Args:
         token_map: `auc (layer, role)` with `low, high`, as `hc.methods.token_probe` returns it; or `effect` with `low,
-            high`; or `attention`: the first of these. Roles stand in their order.
+            high`; or `attention`: the first of these. With one further dimension (`representation`, `task`, `category`,
+            `function`, `method`): one panel each. Roles stand in their order.
         variable: Another variable: `"within_task"` or `"shuffled"` (also AUCs).
         layout: `"layers"`: layer along x, as in other figures; `"paper"`: tokens along x.
         marks: `"all"`, or `"none"` for colours and the rectangle alone, and nothing below the title; with
@@ -93,9 +95,9 @@ def layer_token(
         title: Written above the map; by default what it shows, of which task and model, or nothing without marks.
 
     Returns:
-        The figure. `hc.figures.data(fig)` has one row per layer and role: `layer, role, variable, value, low, high`
-        (NaN without an interval), `mark` ("above", "below", "neither", "no value"), `highlighted, largest`, and
-        `within_task`, `shuffled` if the probe has them.
+        The figure. `hc.figures.data(fig)` has one row per panel, layer and role: `panel, layer, role, variable, value,
+        low, high` (NaN without an interval), `mark` ("above", "below", "neither", "no value"), `highlighted, largest`,
+        and `within_task`, `shuffled` if the probe has them.
 
     Raises:
         DataError: no such variable over layer and role.
@@ -119,23 +121,26 @@ def layer_token(
     if variable is not None and variable not in QUANTITIES:
         raise OptionError(f"layer_token shows one of {', '.join(QUANTITIES)}; got variable={variable!r}.")
     check_layout(layout)
-    name, _ = pick_variable(
+    name, row = pick_variable(
         token_map,
         (variable,) if variable else ("auc", "effect", "attention"),
         grid=("layer", "role"),
-        rows=(),
+        rows=PANELS,
         figure="layer_token",
         table='hc.suite_blocks(results)["token_probe"]',
     )
     roles = [str(role) for role in token_map["role"].values]
     stored = str(token_map.attrs.get("exact_roles", "")).splitlines()
     inside = [role for role in roles if (role in stored if stored else role.startswith(EXACT))]
-    frame = _frame(token_map, name, inside)
+    frames = _frames(token_map, name, row, inside)
+    frame = pd.concat(frames, ignore_index=True)
     scale = _scale(frame["value"].to_numpy(), QUANTITIES[name])
     layers = n_cells(token_map, "layer")
     cells = _layer_role_cells(layers, roles) if layout == LAYERS_ACROSS else _role_layer_cells(layers, roles, marks)
     places = [roles.index(role) for role in inside]
-    panels = [Panel("", [_plot(cells, frame, scale, places)], notes=[_note(frame)])]
+    panels = [
+        Panel(str(rows["panel"].iloc[0]), [_plot(cells, rows, scale, places)], notes=[_note(rows)]) for rows in frames
+    ]
     title = map_title(token_map, name) if title is None and marks == MARKED else title
     below = caption(token_map, frame, name, inside=inside)
     return PanelGrid(panels, frame, title, below, beside=scale, grey=True, marks=marks)
@@ -167,32 +172,41 @@ def _scale(values: np.ndarray, quantity: Quantity) -> ColourScale:
     return rising_scale(values, colours="Blues", name=quantity.label)
 
 
-def _frame(token_map: xr.Dataset, name: str, inside: list[str]) -> pd.DataFrame:
+def _frames(token_map: xr.Dataset, name: str, row: str | None, inside: list[str]) -> list[pd.DataFrame]:
     quantity = QUANTITIES[name]
     low, high = quantity.interval
     sources = {"value": name, "low": low, "high": high, "shuffled": quantity.control}
     sources["within_task"] = "within_task" if name == "auc" else ""
     table = xr.Dataset({column: token_map[source] for column, source in sources.items() if source in token_map})
+    table = table.reset_coords(drop=True).astype(float)
+    if "seed" in table.dims:
+        table = table.mean("seed")
+    if row is None:
+        row, table = "panel", table.expand_dims(panel=[""])
+    labels = [str(label) for label in table[row].values]
     controls = [column for column in ("within_task", "shuffled") if column in table]
-    cells = table.reset_coords(drop=True).astype(float).to_dataframe(dim_order=["layer", "role"])
-    columns = ["layer", "role", "variable", "value", "low", "high", *controls]
-    rows = cells.reset_index().assign(variable=name).reindex(columns=columns)
-    above, below = rows["low"] > quantity.chance, rows["high"] < quantity.chance
-    rows["mark"] = np.select([rows["value"].isna(), above, below], [MISSING, "above", "below"], "neither")
-    rows["highlighted"] = rows["role"].isin(inside)
-    rows["largest"] = rows["value"].rank(ascending=False, method="first") == 1
-    return rows
+    columns = ["panel", "layer", "role", "variable", "value", "low", "high", *controls]
+    frames = []
+    for panel in panel_names(table.assign_attrs(token_map.attrs), row, figure="layer_token"):
+        cells = table.isel({row: labels.index(panel)}, drop=True).to_dataframe(dim_order=["layer", "role"])
+        rows = cells.reset_index().assign(panel=panel, variable=name).reindex(columns=columns)
+        above, below = rows["low"] > quantity.chance, rows["high"] < quantity.chance
+        rows["mark"] = np.select([rows["value"].isna(), above, below], [MISSING, "above", "below"], "neither")
+        rows["highlighted"] = rows["role"].isin(inside)
+        rows["largest"] = rows["value"].rank(ascending=False, method="first") == 1
+        frames.append(rows)
+    return frames
 
 
 def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale, inside: list[int]) -> Plot:
-    name = str(rows["variable"].iloc[0]).replace("_", " ")
+    name, panel = str(rows["variable"].iloc[0]).replace("_", " "), str(rows["panel"].iloc[0])
     controls = "".join(
         f"<br>{column.replace('_', ' ')} %{{{column}:.3f}}" for column in ("within_task", "shuffled") if column in rows
     )
     interval = " [%{low:.3f}, %{high:.3f}]" if rows["low"].notna().any() else ""
-    template = f"<b>layer %{{layer}}, %{{token}}</b><br>{name} %{{value:.3f}}{interval}{controls}"
+    template = f"<b>layer %{{layer}}, %{{token}}</b> {escaped(panel)}<br>{name} %{{value:.3f}}{interval}{controls}"
     pointed = rows.assign(token=rows["role"].map(escaped))
-    traces = [cells.heatmap(pointed, "value", name="", template=template)]
+    traces = [cells.heatmap(pointed, "value", name=panel, template=template)]
     for mark, (symbol, share, least) in _SYMBOLS.items():
         marked = rows[rows["mark"] == mark]
         ink = scale.ink(marked["value"])

@@ -1,4 +1,5 @@
 import functools
+import math
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from figures.examples import FUNCTIONS
 from figures.reading import axes, heatmaps, texts_of
 from paper_tables import probe_of
 
-from headcats.base.errors import DataError
+from headcats.base.errors import DataError, OptionError
 from headcats.figures import data
 from headcats.papers.function_probe.figure import importance_grid
 from headcats.papers.function_probe.summary import SEPARATES_TASKS
@@ -48,6 +49,8 @@ def test_one_viridis_bar_with_four_decimals_is_clipped_for_all_panels() -> None:
     assert axis.colorbar.title.side == "right"
     assert axis.colorscale[0][1] == "#440154"
     assert {trace.coloraxis for trace in heatmaps(fig)} == {"coloraxis"}
+    assert paper_grid(probe_of(values), clip=0.02).layout.coloraxis.colorbar.ticktext[-1].strip() == "0.0200"
+    assert paper_grid(probe_of(values), clip=0.01).layout.coloraxis.colorbar.ticktext[-1].strip() == "0.0100+"
 
 
 def test_importance_is_shown_by_size_averaged_over_seeds_after_that_with_negative_heads_marked() -> None:
@@ -120,3 +123,6 @@ def test_what_is_refused() -> None:
     ):
         with pytest.raises(DataError, match=message):
             paper_grid(table)
+    for clip in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(OptionError, match="clip"):
+            paper_grid(probe, clip=clip)

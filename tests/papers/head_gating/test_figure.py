@@ -76,6 +76,8 @@ def test_the_other_palette_is_orange_for_interference_and_blue_for_facilitation(
     entries = {trace.name: trace.marker.color for trace in fig.data if trace.type == "bar"}
     assert entries == {"both": "#ffffff", "facilitation": "#005aff", "interference": "#ffa500", "neither": "#000000"}
     assert data(fig).colour.iloc[0] == hex_colour(np.array(always.z[0][0]))
+    first, other = (paper_gates(by_hand(), score="facilitation", palette=name) for name in ("headcats", "colour_blind"))
+    assert first.layout.coloraxis.colorscale != other.layout.coloraxis.colorscale
 
 
 def test_the_legend_names_the_four_corners_in_their_colours() -> None:
@@ -110,6 +112,24 @@ def test_hatching_is_a_second_cue_for_interference() -> None:
     assert data(paper_gates(by_hand(), threshold=0.95)).query("hatched").name.tolist() == ["L1H1"]
 
 
+def test_one_score_per_panel_on_turbo_from_0_to_1() -> None:
+    gates = by_hand()
+    for score in ("facilitation", "interference", "irrelevance"):
+        fig = paper_gates(gates, score=score)
+        for trace, values in zip(cells(fig), (gates[score].min("seed"), gates[score].max("seed")), strict=True):
+            np.testing.assert_allclose(trace.z, values.values[0], rtol=1e-6)
+            assert trace.coloraxis == "coloraxis"
+        axis = fig.layout.coloraxis
+        assert (axis.cmin, axis.cmax) == (0, 1)
+        assert (axis.colorscale[0][1], axis.colorscale[-1][1]) == ("#30123b", "#7a0402")
+        assert axis.colorbar.title.text == score.capitalize()
+        assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0")
+        frame = data(fig)
+        assert (frame.hatched == (frame[score] >= 0.5)).all()
+        assert set(frame.colour) == {""}
+        assert not [trace for trace in fig.data if trace.type == "bar"]
+
+
 def test_missing_seeds_are_said() -> None:
     gates = by_hand(("one", "two"))
     short = gates.copy(deep=True)
@@ -127,6 +147,8 @@ def test_what_is_refused() -> None:
     for threshold in (0.0, 1.0, np.nan):
         with pytest.raises(OptionError, match="threshold"):
             paper_gates(by_hand(), threshold=threshold)
+    with pytest.raises(UnknownNameError, match="'facilitation'"):
+        paper_gates(by_hand(), score="facilitate")
 
 
 def test_corners_of_the_other_composite_are_told_apart_by_everybody() -> None:

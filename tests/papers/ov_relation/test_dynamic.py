@@ -137,6 +137,7 @@ def test_pooled_r(model, scored):
     found = dynamic_relation(model, PAIRS, scored, templates=TEMPLATES)
     assert (found.category.values.tolist(), found.attrs["categories"]) == (["Knowledge", "Algorithmic"], "[]")
     for name, prefix in (("score", ""), ("suppression", "suppression_")):
+        np.testing.assert_array_equal(found[f"{prefix}static"], scored[name])
         for context, task in itertools.product(("with", "without"), PAIRS):
             here = found.sel(context=context, task=task)
             by_head = scored[name].sel(task=task).values.ravel()
