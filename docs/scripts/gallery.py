@@ -25,13 +25,6 @@ _INSTEAD = {
     >>> gates = hc.methods.head_gating(hc.load_model("mini"), texts, preset=few, n_seeds=2)
     >>> fig = hc.figures.always_any(gates, palette="colour_blind")
     """,
-    "importance_grid": """
-    >>> import headcats as hc
-    >>> few = hc.papers.function_probe.FunctionProbeSettings(epochs=5, left_out_seeds=0)
-    >>> texts = [text for task in ("country_capital", "plural") for text in hc.methods.task_texts(task, n_prompts=40)]
-    >>> probes = hc.methods.function_probe(hc.load_model("mini"), texts, preset=few, n_seeds=1)
-    >>> fig = hc.figures.importance_grid(probes)
-    """,
     "layer_token": """
     >>> import headcats as hc
     >>> two = ["country_capital", "country_language"]

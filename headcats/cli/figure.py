@@ -119,7 +119,8 @@ def _table(
         result = read_map(run, reading, other=other)
         note_control(*result.methods)
         return Given(result.tables[kind], result.title)
-    block = joint_block(run, name, method=method)
+    # A figure of an `importance` shows any score over layers and heads.
+    block = joint_block(run, name, method=method, any_method=kind == "importance")
     if block is not None:
         refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
         return Given(block, block_title(block))
@@ -128,7 +129,8 @@ def _table(
     if kind in EVIDENCE_TABLES:
         return _evidence_table(run, place, kind, name, reading, method=method, positions=positions)
     check_scored(run, place, method, by=f"Figure {name!r}")
-    return _map_table(run, kind, name, reading)
+    # Of an importance any score of any method, by category.
+    return _map_table(run, "members" if kind == "importance" else kind, name, reading)
 
 
 def _agreement_table(run: RunResults, name: str, reading: MapSpec) -> Given:

@@ -77,13 +77,18 @@ def quoted_figure_commands(run: RunResults, place: Place | Path, method: str | N
     )
 
 
-def joint_block(run: RunResults, figure: str, *, method: str | None = None) -> xr.Dataset | None:
-    """Return the block that a figure of a joint method shows, the only one if none is named; None for other figures."""
+def joint_block(
+    run: RunResults, figure: str, *, method: str | None = None, any_method: bool = False
+) -> xr.Dataset | None:
+    """Return the block that a figure of a joint method shows, the only one if none is named; None for other figures.
+
+    With `any_method` the figure also shows blocks of methods that declare another one.
+    """
     blocks, name = run.joint_blocks, method and Label.parse(method).name
     registered_methods = registered_declarations()
 
     def is_shown(candidate: str, about: Declaration) -> bool:
-        return name in (None, candidate) and figure == about.figure
+        return name in (None, candidate) and (figure == about.figure or (any_method and name is not None))
 
     labels = [label for label in blocks if is_shown(Label.parse(label).name, run.declarations[label])]
     missing = [each for each, about in registered_methods.items() if about.kind == "joint" and is_shown(each, about)]

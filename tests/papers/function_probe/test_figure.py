@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 import xarray as xr
-from figures.examples import FUNCTIONS
+from figures.examples import FUNCTIONS, scores_of
 from figures.reading import axes, heatmaps, texts_of
 from paper_tables import probe_of
 
@@ -71,9 +71,19 @@ def test_importance_is_shown_by_size_averaged_over_seeds_after_that_with_negativ
     assert any("▼ negative" in text for text in texts_of(fig))
 
 
-def test_layers_without_heads_leave_a_gap() -> None:
-    gaps = heatmaps(paper_grid(probe_of(counted(2, 2)).assign_coords(layer=[1, 3])))[0].z
-    assert np.isfinite(gaps).all(axis=1).tolist() == [False, True, False, True]
+def test_other_scores_keep_their_sign() -> None:
+    effect = np.array([[[0.4, -0.4], [-0.1, 0.1]]])
+    scores = scores_of(effect, tasks=["copy"], belongs=["Algorithmic"])
+    fig = paper_grid(scores)
+    np.testing.assert_allclose(heatmaps(fig)[0].z, effect[0], rtol=1e-6)
+    axis = fig.layout.coloraxis
+    assert axis.cmin == 0
+    assert axis.colorbar.ticktext[0].strip() == "≤ 0.0000"
+    assert axis.colorbar.title.text == "Heads Importance (effect)"
+    assert [(list(t.x), list(t.y)) for t in fig.data if t.name == "negative"] == [([1], [0])]
+    rows = data(fig)
+    assert rows.low.tolist() == pytest.approx((effect.ravel() - 0.02).tolist())
+    assert rows["rank"].tolist() == [1, 4, 3, 2]
 
 
 def test_the_largest_heads_are_named_above_their_panel_and_ringed() -> None:
@@ -84,6 +94,24 @@ def test_the_largest_heads_are_named_above_their_panel_and_ringed() -> None:
     assert {(tuple(ring.x), tuple(ring.y)) for ring in rings} == {((5, 6, 7), (5, 5, 5))}
     assert {ring.marker.symbol for ring in rings} == {"circle-open"}
     assert data(fig).query("named").name.value_counts().to_dict() == {"L5H7": 8, "L5H6": 8, "L5H5": 8}
+
+
+def test_only_heads_that_reach_the_threshold_of_their_panel_are_ringed() -> None:
+    score = np.zeros((2, 4, 4))
+    score[:, 0, 0], score[:, 1, 1] = 0.3, 0.2
+    dims = ("task", "layer", "head")
+    table = xr.Dataset({"score": (dims, score), "threshold": ("task", [0.25, 0.4])}, coords={"task": ["one", "two"]})
+    table = table.assign_coords(layer=range(4), head=range(4))
+    fig = paper_grid(table)
+    assert [(list(t.x), list(t.y)) for t in fig.data if t.name == "largest"] == [([0], [0])]
+    assert data(fig).query("named").panel.tolist() == ["one"]
+    texts = texts_of(fig)
+    assert "none reaches 0.4" in texts
+    assert "L0H0" in texts
+    assert any("reach its threshold" in text for text in texts)
+    without = paper_grid(table.drop_vars("threshold"))
+    assert "L0H0, L1H1" in texts_of(without)
+    assert not any("threshold" in text for text in texts_of(without))
 
 
 def test_accuracies_stand_below_the_title() -> None:
@@ -117,7 +145,7 @@ def test_a_probe_at_chance_or_of_few_seeds_is_not_drawn() -> None:
 def test_what_is_refused() -> None:
     probe = probe_of(counted(2, 2))
     for table, message in (
-        (probe.drop_vars("importance"), "importance.*got accuracy"),
+        (probe.drop_vars("importance"), "importance, effect, score.*got accuracy"),
         (probe.assign_coords(layer=["a", "b"]), "whole numbers"),
         (probe_of(counted(2, 2), functions=["same"] * 8), "distinct .* `function`"),
     ):
@@ -126,3 +154,24 @@ def test_what_is_refused() -> None:
     for clip in (0.0, -1.0, math.inf, math.nan):
         with pytest.raises(OptionError, match="clip"):
             paper_grid(probe, clip=clip)
+    with pytest.raises(OptionError, match="'rank'"):
+        paper_grid(probe, variable="rank")
+
+
+def test_other_grids_are_drawn_too() -> None:
+    dims = ("dataset", "seed", "layer", "head")
+    gates = xr.Dataset(
+        {
+            "facilitation": (dims, np.array([0.2, 0.4]).reshape(1, 2, 1, 1)),
+            "interference": (dims, np.full((1, 2, 1, 1), 0.7)),
+        },
+        coords={"dataset": ["Math"], "layer": [0], "head": [0]},
+    )
+    assert heatmaps(paper_grid(gates))[0].z.item() == pytest.approx(0.3)  # the mean over seeds
+    other = paper_grid(gates, variable="interference")
+    assert heatmaps(other)[0].z.item() == pytest.approx(0.7)
+    assert other.layout.coloraxis.colorbar.title.text.endswith("(interference)")
+    single = xr.Dataset({"score": (("layer", "head"), np.eye(3))}, coords={"layer": [0, 1, 2], "head": [0, 1, 2]})
+    assert [trace.name for trace in heatmaps(paper_grid(single))] == ["score"]
+    gaps = heatmaps(paper_grid(probe_of(counted(2, 2)).assign_coords(layer=[1, 3])))[0].z
+    assert np.isfinite(gaps).all(axis=1).tolist() == [False, True, False, True]
