@@ -39,7 +39,6 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--prompts", type=int, default=64, help="texts per task (default 64)")
     add("--demos", type=int, default=5, help="demonstrations per text (default 5)")
     add("--seeds", type=int, default=5, help="probes (default 5)")
-    add("--tokens", choices=("top5", "all"), default="top5")
     add("--at", choices=POSITIONS, default=POSITIONS[0], help="where z of an answer token is taken")
     add("--strength", type=float, default=3.0, help="planted direction, in standard deviations (default 3)")
     add("--scaled", type=int, default=8, help="fresh texts per task for the scaling check (default 8)")
@@ -148,7 +147,7 @@ def main() -> None:
     print(f"{chosen.model}, suite {chosen.suite}: {features.report.summary()}; {tuple(features.values.shape)}")
     print(f"  head outputs in {time.monotonic() - started:.1f} s")
     started = time.monotonic()
-    probes = hc.methods.function_probe(model, texts, preset=settings, tokens=chosen.tokens, n_seeds=chosen.seeds)
+    probes = hc.methods.function_probe(model, texts, preset=settings, n_seeds=chosen.seeds)
     show_probes(probes, time.monotonic() - started)
     print(f"Planted heads ({chosen.strength:g} standard deviations), rank for their function in each seed:")
     for name, (head, ranks) in planted(features, settings, seeds=chosen.seeds, strength=chosen.strength).items():

@@ -1,20 +1,18 @@
-"""`hc.plan` beside what runs then take, on models with random weights: operations, seconds, memory, storage.
+"""`hc.plan` beside what runs then take, on models with random weights: operations, seconds, memory.
 
     python benchmarks/plan.py [--shape NAME ...] [--prompts 16] [--methods NAME ...]
 
 A rate is measured for every width on four of its layers, before and after the run, in place of a data sheet; layers,
 heads, prompts, methods and reference prompts are the plan's to carry over. Operations are those that PyTorch counts in
-the whole run (`FlopCounterMode`), memory is the weights and the most that tensors take at a time, seconds are those of
-one thread of the processor, and storage is the size of the files of blocks.
+the whole run (`FlopCounterMode`), memory is the weights and the most that tensors take at a time, and seconds are those
+of one thread of the processor.
 """
 
 import argparse
 import math
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
 from planned import own_task, random_word_model
@@ -63,12 +61,9 @@ def lines(name: str, shape: Shape, *, prompts: int, methods: Sequence[str], time
     here = {"hardware": Hardware("here", 10**10, rate, "measured"), "tokenizer": model.tokenizer}
     planned = hc.plan(shape, dtype="float32", **here, **study).parts.loc["together"]
     run = {**study, "min_accuracy": 0, "progress": False}
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "results"
-        # The counter does not see into a fused kernel.
-        with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
-            peak = peak_bytes(lambda: hc.run(model, out=out, **run))
-        stored = sum(path.stat().st_size for path in (out / "blocks").rglob("*.nc"))
+    # The counter does not see into a fused kernel.
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        peak = peak_bytes(lambda: hc.run(model, **run))
     yield Line(name, "operations", planned.flops, counter.get_total_flops())
     if timed:
         started = time.process_time()
@@ -78,7 +73,6 @@ def lines(name: str, shape: Shape, *, prompts: int, methods: Sequence[str], time
         seconds_planned = planned.flops * (1 / rate + 1 / measured_rate(shape)) / 2
         yield Line(name, "seconds", seconds_planned, seconds)
     yield Line(name, "memory", planned.memory, resident_bytes(model.model) + peak)
-    yield Line(name, "storage", planned.storage, stored)
 
 
 def measured_rate(shape: Shape) -> float:

@@ -41,8 +41,8 @@ def main() -> None:
             hc.run(model, **plan, seed=asked.seed, tasks=asked.tasks), max(asked.heads), seed=asked.seed
         )
         print(f"\n# {corruption}")
-        for name, *numbers in zip(*(ranking[key].values for key in ("name", "effect", "low", "high")), strict=True):
-            print("{}  {:.4f} ({:.4f} to {:.4f})".format(name, *numbers))
+        for name, effect in zip(ranking["name"].values, ranking["effect"].values, strict=True):
+            print(f"{name}  {effect:.4f}")
         for n in asked.heads:
             started = time.monotonic()
             found = function_vector.steer(

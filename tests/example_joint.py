@@ -34,7 +34,7 @@ COMMON: dict[str, Any] = {
     "paper": "these tests", "cost": "nothing",
 }  # fmt: skip
 WEIGHTS = Declaration(
-    **COMMON | {"name": "word_weights", "figure": "head_scores", "more_figures": ("score_table",)},
+    **COMMON | {"name": "word_weights", "figure": "head_scores"},
     strength=Strength("score", "task", "category", "max", "weights", "largest score of its tasks"),
     selection=Selection(
         "score", "task", "category", rule="threshold:value=0.8", suppressing="suppression", threshold="threshold",
@@ -176,8 +176,7 @@ def register_all() -> None:
     declare(ANSWERS, "example_joint:WordWeights")
     drawn = figure(head_scores)
     for declared in DECLARED:
-        for name in (declared.figure, *declared.more_figures):
-            register("figure", name, drawn)
+        register("figure", declared.figure, drawn)
     reading = {"rule": "threshold:value=0.7", "min_tasks": "1"}
     add_preset("words2020", "Doe (2020), arXiv 2001.00001", {"methods": ("word_weights",)}, reading=reading)
     add_preset("gates2020", "Doe (2020)", {"methods": ("made_gates",)})

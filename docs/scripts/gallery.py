@@ -25,15 +25,6 @@ _INSTEAD = {
     >>> gates = hc.methods.head_gating(hc.load_model("mini"), texts, preset=few, n_seeds=2)
     >>> fig = hc.figures.always_any(gates, palette="colour_blind")
     """,
-    "gate_toggles": """
-    >>> import headcats as hc
-    >>> few = hc.papers.head_gating.GatingSettings(updates=5, batch=8)
-    >>> model, texts = hc.load_model("mini"), hc.methods.task_texts("plural", n_prompts=16, n_demos=2)
-    >>> gates = hc.methods.head_gating(model, texts, preset=few, n_seeds=2)
-    >>> new = hc.methods.task_texts("plural", n_prompts=4, seed=1)
-    >>> toggles = hc.papers.head_gating.toggle_curves(model, new, gates)
-    >>> fig = hc.figures.gate_toggles(toggles)
-    """,
     "layer_token": """
     >>> import headcats as hc
     >>> two = ["country_capital", "country_language"]

@@ -29,7 +29,7 @@ def plan_command(
     tokenizer: Annotated[str | None, typer.Option("--tokenizer", help=_TOKENIZER)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate hours, memory and storage of a study on a model of some size, from its matrix products.
+    """Estimate hours and memory of a study on a model of some size, from its matrix products.
 
     Neither the model nor the hardware has to be here. Prompts are written as `headcats run` writes them.
 
@@ -42,7 +42,7 @@ def plan_command(
     `mlp_matrices`, `tied`), `hardware` (`name`, `memory`, `rate`, `source`), `dtype`, `devices`, `devices_per_copy`,
     `copies`, `n_tasks`, `n_prompts` (of all tasks), `tokens` (of a prompt), `written_by`, `weights`, and `parts`, a row
     for the unpatched runs, one for each method, and their sum ("together"): `part`, `flops`, `hours` (from start to
-    end), `memory` (of one device), `storage`. Sizes are in bytes.
+    end), `memory` (of one device). Sizes are in bytes.
     """
     from dataclasses import asdict
 

@@ -94,7 +94,6 @@ class Declaration:
         kind: "task" for a method that scores task by task, "joint" for one that judges heads over all tasks at once.
         strength: Strength of a head; None where blocks have no number per head.
         figure: Figure that draws a block, by its registered name; "" for none.
-        more_figures: Other figures that draw a block, by their registered names.
         figure_heads: Order of the axes of that figure that name heads: "layer-head", or "" where there are none.
         reader: Call that reads a block, such as "hc.categorize".
         selection: Rule by which a block sorts heads, for maps and attention views; None where it does not.
@@ -120,7 +119,6 @@ class Declaration:
     kind: Literal["task", "joint"] = "task"
     strength: Strength | None = None
     figure: str = ""
-    more_figures: tuple[str, ...] = ()
     figure_heads: Literal["", "layer-head"] = ""
     reader: str = ""
     selection: Selection | None = None
@@ -147,7 +145,6 @@ class Declaration:
             text: JSON, such as the attribute `declaration` of a block.
         """
         content = _fields(cls, json.loads(text))
-        content["more_figures"] = tuple(content.get("more_figures", ()))
         if strength := content.get("strength"):
             content["strength"] = Strength(**_fields(Strength, strength | {"void": tuple(strength.get("void", ()))}))
         if selection := content.get("selection"):

@@ -1,4 +1,4 @@
-"""Operations, memory and storage of the methods of a study, from the shape of a model and the prompts.
+"""Operations and memory of the methods of a study, from the shape of a model and the prompts.
 
 A multiply-add counts as two operations. Counted are matrix products, with attention over all keys of a prompt (a causal
 kernel could save half of the scores, at most 3 % of a layer at these sizes). Norms, activations and softmax are left
@@ -25,8 +25,6 @@ from headcats.sweeps.reference import ROWS
 from headcats.sweeps.sources import first_change
 
 UNPATCHED = "unpatched runs"
-# A block beside its values: groups, attributes and types of HDF5, and three texts for every prompt.
-_OF_FILE, _OF_PROMPT = 17_500, 130
 
 
 class Costs:
@@ -159,12 +157,6 @@ class Counting:
             cut = plan(footprint, rows=self._heads(spec) * self.shape.n_layers, budget=budget)
             most = max(most, footprint.expected(cut.prompts, cut.rows, budget=budget, captured=captured))
         return most
-
-    def storage(self, spec: MethodSpec) -> int:
-        """Bytes of the blocks of all tasks, in single precision."""
-        values = 4 * len(self.preparation.study.metrics) * (self.shape.n_layers * self._heads(spec) + 2)
-        tasks = sum(bool(self.preparation.of(task.name).scored) for task in self.preparation.study.tasks)
-        return tasks * _OF_FILE + sum(map(len, self.batches)) * (values + _OF_PROMPT)
 
     def _swept(self, spec: MethodSpec, batch: PromptBatch) -> int:
         """The sweep of every head, or every group of heads that share keys and values, on a batch."""

@@ -1,4 +1,4 @@
-"""Hours, memory and storage of a study, as a table and what it rests on."""
+"""Hours and memory of a study, as a table and what it rests on."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from headcats.results.finding import Finding, line, paragraph, table
 if TYPE_CHECKING:  # which loads torch
     from headcats.scale.resources import Resources
 
-_COLUMNS = ("", "operations", "time", "memory", "storage")
+_COLUMNS = ("", "operations", "time", "memory")
 
 
 def plan_findings(planned: "Resources") -> Iterator[Finding]:
@@ -22,7 +22,6 @@ def plan_findings(planned: "Resources") -> Iterator[Finding]:
             f"{part.flops:.2g}",
             format_duration(part.hours * 3600),
             readable_bytes(part.memory),
-            readable_bytes(part.storage) if part.storage else "-",
         ]
         for part in planned.parts.itertuples()
     ]

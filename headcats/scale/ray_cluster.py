@@ -109,8 +109,11 @@ class Cluster:
             if is_ours:
                 with _keeping_sigterm():
                     self._initialize()
-            else:
-                self._check_same()
+            elif self.address not in (None, "auto"):
+                raise ClusterError(
+                    f"This process has connected Ray already, and the run is to use {self.address}: call "
+                    "ray.shutdown() first, or take hc.Cluster() for the Ray that is there."
+                )
             try:
                 with contextlib.ExitStack() as pools:
                     yield lambda preparation, **options: self._spread(pools, preparation, **options)
@@ -133,19 +136,6 @@ class Cluster:
             ray.init(address=place, log_to_driver=False, logging_level=logging.ERROR, **options)
         except (RuntimeError, ValueError, OSError) as error:
             raise ClusterError(f"The Ray cluster cannot be used: {error}") from None
-
-    def _check_same(self) -> None:
-        """A ClusterError if the Ray that this process has is not that of the address."""
-        import ray
-
-        if self.address in (None, "auto"):
-            return
-        connected = ray.get_runtime_context().gcs_address
-        if self.address == "local" or not _is_same(str(self.address), connected):
-            raise ClusterError(
-                f"This process has connected Ray to {connected}, and the run is to use {self.address}: call "
-                "ray.shutdown() first, or take hc.Cluster() for the Ray that is there."
-            )
 
     @contextlib.contextmanager
     def workers(self, model: "HookedModel") -> "Iterator[Pool]":
@@ -192,18 +182,6 @@ def _host_and_port(address: str) -> tuple[str, str]:
     scheme = _CLIENT if address.startswith(_CLIENT) else ""
     host, _, port = address.removeprefix(scheme).rpartition(":")
     return (host, port) if host else (port, _PORTS[scheme])
-
-
-def _is_same(address: str, connected: str) -> bool:
-    """True if an address is that of a head node; this machine has several names, and clients use another port."""
-    import ray
-
-    (host, port), (host_there, port_there) = _host_and_port(address), _host_and_port(connected)
-    here = ("127.0.0.1", ray.util.get_node_ip_address())
-    with contextlib.suppress(OSError):
-        places = {socket.gethostbyname(name) for name in (host, host_there)}
-        return (len(places) == 1 or places <= {*here}) and (port == port_there or address.startswith(_CLIENT))
-    return False
 
 
 def _loading(model: "HookedModel", *, gpus: int) -> dict[str, Any]:

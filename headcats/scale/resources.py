@@ -1,4 +1,4 @@
-"""`hc.plan`: hours, memory and storage of a study, on a model and devices that are not at hand."""
+"""`hc.plan`: hours and memory of a study, on a model and devices that are not at hand."""
 
 import math
 import os
@@ -98,7 +98,7 @@ def find_hardware(name: str, dtype: str) -> Hardware:
 
 @dataclass(frozen=True)
 class Resources:
-    """Hours, memory and storage of a study on the devices that `hc.plan` was given.
+    """Hours and memory of a study on the devices that `hc.plan` was given.
 
     Attributes:
         shape: Sizes of the model.
@@ -114,7 +114,7 @@ class Resources:
         weights: Bytes of the weights of one copy.
         parts: A row for the unpatched runs that all methods share, one for each method, and their sum ("together"):
             `flops`; `hours` from start to end, if the copies share the work evenly; `memory`, bytes of one device with
-            its share of the weights (together: the most); `storage`, bytes of blocks.
+            its share of the weights (together: the most).
     """
 
     shape: ModelShape
@@ -141,7 +141,7 @@ def plan(
     dtype: str = "bfloat16",
     tokenizer: Any = None,
 ) -> Resources:
-    """Hours, memory and storage of `hc.run`, for a model and devices that need not be here.
+    """Hours and memory of `hc.run`, for a model and devices that need not be here.
 
     Hours are those of the matrix products of the sweeps' fast paths (see `headcats.scale.costs`); what else a run does
     comes on top: loading, reading of the weights, norms, checks. Prompts are taken to be kept, tasks to be scored. A
@@ -199,13 +199,10 @@ def plan(
     preparation, written_by = written(study, tokenizer, folder=folder)
     counting = Counting(model_shape, bridge_sizes(model_shape, getattr(torch, dtype)), preparation)
     per_copy, memory = _spread(device, counting, devices=devices)
-    copies, storage = devices // per_copy, {spec.label: counting.storage(spec) for spec in study.methods}
-    rows = {
-        part: (flops, flops / device.rate / 3600 / copies, memory[part], storage.get(part, 0))
-        for part, flops in counting.operations()
-    }
-    flops, hours, most, stored = zip(*rows.values(), strict=True)
-    rows[TOGETHER] = (sum(flops), sum(hours), max(most), sum(stored))
+    copies = devices // per_copy
+    rows = {part: (flops, flops / device.rate / 3600 / copies, memory[part]) for part, flops in counting.operations()}
+    flops, hours, most = zip(*rows.values(), strict=True)
+    rows[TOGETHER] = (sum(flops), sum(hours), max(most))
     lengths = [batch.length for batch in counting.batches for _ in range(len(batch))]
     return Resources(
         shape=model_shape,
@@ -219,7 +216,7 @@ def plan(
         tokens=sum(lengths) / len(lengths),
         written_by=written_by,
         weights=counting.sizes.weights,
-        parts=pd.DataFrame.from_dict(rows, orient="index", columns=["flops", "hours", "memory", "storage"]),
+        parts=pd.DataFrame.from_dict(rows, orient="index", columns=["flops", "hours", "memory"]),
     )
 
 

@@ -165,8 +165,7 @@ def check_pointer(fig: go.Figure, name: str) -> None:
             if field == "x" or (field == "y" and trace.type in ("heatmap", "image")):
                 continue  # places of cells and marks
             assert trace[field] is not None, field
-            is_number = field not in ("text", "hovertext") and trace.name not in of_papers("MEANS")
-            if is_number:
+            if field not in ("text", "hovertext"):
                 shown = np.asarray(trace[field])[(..., int(column))] if column else np.asarray(trace[field])
                 shown = shown.astype(float)[np.isfinite(shown.astype(float))]
                 nearest = known[np.abs(known - shown[:, None]).argmin(-1)]

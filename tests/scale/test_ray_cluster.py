@@ -98,17 +98,13 @@ def test_a_model_of_the_program_is_refused(nodes: Any) -> None:
 
 
 @pytest.mark.slow
-def test_another_cluster_than_the_one_of_this_process_is_refused(nodes: Any) -> None:
+def test_an_address_is_refused_where_this_process_has_connected_ray(nodes: Any) -> None:
     """The run would go on where nobody meant it to."""
-    host, port = nodes.address.split(":")
-    with socket.create_server(("127.0.0.1", 0)) as other, hc.Cluster(nodes.address).connected():
-        for same in (nodes.address, f"localhost:{port}", "auto", None):
+    with hc.Cluster(nodes.address).connected():
+        for same in ("auto", None):
             with hc.Cluster(same).connected():
                 pass
-        with (
-            pytest.raises(ClusterError, match=rf"connected Ray to {host}:{port}"),
-            hc.Cluster(f"127.0.0.1:{other.getsockname()[1]}").connected(),
-        ):
+        with pytest.raises(ClusterError, match="connected Ray already"), hc.Cluster(nodes.address).connected():
             pass
 
 

@@ -13,27 +13,6 @@ _MARK = 8  # pixels
 _SPACING = 8  # pixels between two lines of hatching, where cells are large enough
 
 
-def band(
-    places: Num[np.ndarray, " k"],
-    low: Float[np.ndarray, " k"],
-    high: Float[np.ndarray, " k"],
-    *,
-    name: str,
-    opacity: float = 0.8,
-) -> go.Scatter:
-    """Area between two curves; of a single place, which has no area, a bar."""
-    return go.Scatter(
-        x=np.concatenate([places, places[::-1]]),
-        y=np.concatenate([high, low[::-1]]),
-        mode="lines",
-        line={"color": FAINT, "width": 6 if len(places) == 1 else 0},
-        fill="toself",
-        fillcolor=FAINT,
-        opacity=opacity,
-        name=name,
-    )
-
-
 def band_and_mean(
     places: Num[np.ndarray, " k"],
     low: Float[np.ndarray, " k"],
@@ -42,9 +21,19 @@ def band_and_mean(
     *,
     name: str,
 ) -> list[go.Scatter]:
-    """Band from `low` to `high` and a dotted line for the mean; nothing without a place."""
+    """Band from `low` to `high`, at a single place a bar, and a dotted line for the mean; nothing without a place."""
     if not len(places):
         return []
+    band = go.Scatter(
+        x=np.concatenate([places, places[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
+        mode="lines",
+        line={"color": FAINT, "width": 6 if len(places) == 1 else 0},
+        fill="toself",
+        fillcolor=FAINT,
+        opacity=0.8,
+        name=name,
+    )
     line = go.Scatter(
         x=places,
         y=mean,
@@ -53,7 +42,7 @@ def band_and_mean(
         marker={"symbol": "line-ew", "size": _MARK, "line": {"color": TEXT, "width": 1}},
         name=name.partition(",")[0],
     )
-    return [band(places, low, high, name=name), line]
+    return [band, line]
 
 
 def marked_line(
@@ -63,11 +52,10 @@ def marked_line(
     look: tuple[str, str, str],
     name: str,
     is_open: Bool[np.ndarray, " k"] | None = None,
-    every: int = 1,
     size: int = _MARK,
     hover: dict[str, Any],
 ) -> go.Scatter:
-    """Line with a mark at each place, or each few; `look` is the colour of marks, their symbol, the line's dash."""
+    """Line with a mark at each place; `look` is the colour of marks, their symbol, the line's dash."""
     colour, symbol, dash = look
     opened: Sequence[bool] = [False] * len(places) if is_open is None else is_open.tolist()
     return go.Scatter(
@@ -77,8 +65,7 @@ def marked_line(
         line={"color": TEXT, "width": 1.2, "dash": dash},
         marker={
             "symbol": [f"{symbol}-open" if empty else symbol for empty in opened],
-            **({} if every == 1 else {"opacity": 1}),  # plotly's own for marks of several sizes is .7
-            "size": size if every == 1 else [0 if place % every else size for place in range(len(places))],
+            "size": size,
             "color": [TEXT if empty else colour for empty in opened],
             "line": {"color": TEXT, "width": 0.8},
         },

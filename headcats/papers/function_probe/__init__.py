@@ -1,6 +1,6 @@
 """Function probe: which heads a classifier of functions relies on."""
 
-from headcats.base.registry import public_names, register_later
+from headcats.base.registry import public_names
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
 from headcats.papers.function_probe.summary import SAYING_NOTHING
@@ -30,7 +30,6 @@ function_probe = declare(
             text="absolute importance, mean over seeds",
         ),
         figure="importance_grid",
-        more_figures=("elbow_curves",),
         figure_heads="layer-head",
         reader="hc.categorize",
         needs="two categories",
@@ -50,6 +49,3 @@ add_preset(
     differs="tasks are ours, with the paper's eight functions; z is read where an answer token is predicted; "
     "features are standardised, texts shuffled in batches of 32, and the importance of five probes is averaged",
 )
-
-register_later("figure", "elbow_curves", "headcats.papers.function_probe.elbow_figure:elbow_curves")
-register_later("figure", "scaled_heads", "headcats.papers.function_probe.scaling_figure:scaled_heads")

@@ -21,7 +21,6 @@ from headcats.base.errors import DataError
 from headcats.base.registry import register
 from headcats.prompts.drop_report import DropReport
 from headcats.results.categories import FUNCTIONS
-from headcats.tasks.files.any_records import language_of, other_languages
 from headcats.tasks.files.file_task import FileContent, FileTask, Layout
 from headcats.tasks.files.kept_rows import keep_rows
 from headcats.tasks.files.records import Texts
@@ -118,12 +117,11 @@ def _task(steps: Sequence[Step], keys: Mapping[int, str], function: str, file: s
 
 
 def cogqa_steps(content: Any, *, file: str) -> tuple[list[Step], DropReport]:
-    """The steps of all skills, without entries in another language or script than most; and what is left out."""
+    """The steps of all skills, and what is left out."""
     entries = [content] if isinstance(content, dict) else content
     if not isinstance(entries, list):
         raise DataError(f"{file} must hold a list of entries {{question, answer, generated}}; got {_shown(entries)}.")
-    by_entry: list[list[Step]] = []
-    languages: list[str] = []
+    steps: list[Step] = []
     left_out = DropReport()
     for number, entry in enumerate((entry for entry in entries if entry is not None), start=1):
         place = f"{file}, entry {number}"
@@ -136,15 +134,7 @@ def cogqa_steps(content: Any, *, file: str) -> tuple[list[Step], DropReport]:
         if not generated:
             left_out.drop(NO_STEPS, place)
             continue
-        of_entry = _steps(question, generated, f"entry {number}", place)
-        by_entry.append(of_entry)
-        asked_and_answered = (text for step in of_entry for text in (step.subquestion, step.answer))
-        languages.append(language_of(entry, [question, *asked_and_answered]))
-    foreign = other_languages(languages)
-    for number, reason in foreign.items():
-        for step in by_entry[number]:
-            left_out.drop(reason, f"{file}, {step.key}")
-    steps = [step for number, of_entry in enumerate(by_entry) if number not in foreign for step in of_entry]
+        steps += _steps(question, generated, f"entry {number}", place)
     return steps, left_out
 
 

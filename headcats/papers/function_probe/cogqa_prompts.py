@@ -1,15 +1,10 @@
-"""Files in the public CogQA layout as texts with marked answers, one per step.
-
-"steps" shows the question and all earlier steps with their answers, as the suite reader does. "instruction" is what the
-paper shows, in our words; the opening of the reply is part of the prompt, so that the answer comes next for models that
-were not tuned to instructions, too.
-"""
+"""Files in the public CogQA layout as texts with marked answers, one per step, written as the suite reader does."""
 
 from pathlib import Path
 from typing import Any
 
-from headcats.base.errors import DataError, UnknownNameError, unknown_name_message
-from headcats.papers.function_probe.cogqa import Step, cogqa_steps
+from headcats.base.errors import DataError
+from headcats.papers.function_probe.cogqa import cogqa_steps
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.chat import chat_template
 from headcats.prompts.drop_report import DropReport
@@ -18,51 +13,25 @@ from headcats.tasks.files.json_file import json_content
 
 TASK = "cogqa"
 """Task of every text: the layout names functions, but no tasks within them."""
-LAYOUTS = ("steps", "instruction")
-KNOWN_SKILL = "Retrieval"
-"""Function of the earlier steps that the paper shows."""
-OPENING = '[{"answer": "'
-"""Opening of the reply in the layout "instruction"."""
-_INSTRUCTION = """\
-Below is a problem that is solved step by step. Think it through and answer one of its steps.
-
-Problem: {question}
-
-Known so far:
-{known}
-
-Step to answer: {subquestion}
-
-Build on what is known where it helps, be brief, and explain nothing. Reply with exactly this, your answer in place of \
-the dots, and stop after the bracket:
-[{{"answer": "..."}}]
-
-Reply:
-"""
 
 
-def cogqa_texts(path: str | Path, *, layout: str = "steps", chat: Any = None) -> tuple[list[AnsweredText], DropReport]:
-    """Texts of a file in the CogQA layout.
+def cogqa_texts(path: str | Path, *, chat: Any = None) -> tuple[list[AnsweredText], DropReport]:
+    """Texts of a file in the CogQA layout: question, all earlier steps and the step, then ` answer`.
 
     Args:
         path: A JSON or JSON Lines file, UTF-8.
-        layout: "steps": question, all earlier steps and the step, then ` answer`. "instruction": the paper's prompt in
-            our words, with the earlier steps of retrieval alone, then `[{"answer": "answer`.
         chat: The tokenizer of a chat model: the prompt becomes a user's message in its chat template, and the reply
-            begins with the answer (or the opening before it). None: plain text.
+            begins with the answer. None: plain text.
 
     Returns:
         One text per step with an answer: `category` is the canonical name of its function, `item` the question of the
         entry (all its steps are one cluster), `task` "cogqa", `key` such as "entry 12 step 3" (both from 1). And the
         report, with the reasons "no answer", for each skill of another name "skill 'Induction', none of the eight
-        functions", for an entry without steps "no steps", and for every step of an entry in another language or script
-        than most entries (that of its field `language` or `lang`, else of most of its letters) "in another language or
-        script (CYRILLIC, most are LATIN)".
+        functions", and for an entry without steps "no steps".
 
     Raises:
         DataError: No such file, not JSON, another layout or a missing field (the message names the entry and the step),
             or no text at all.
-        UnknownNameError: Another `layout`.
         OptionError: A tokenizer without a usable chat template.
 
     Example:
@@ -82,8 +51,6 @@ def cogqa_texts(path: str | Path, *, layout: str = "steps", chat: Any = None) ->
     References:
         Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978; data at https://github.com/sihuo-design/CognitiveMirrors.
     """
-    if layout not in LAYOUTS:
-        raise UnknownNameError(unknown_name_message("layout", layout, LAYOUTS))
     template = None if chat is None else chat_template(chat)
     texts: list[AnsweredText] = []
     steps, report = cogqa_steps(json_content(Path(path)), file=Path(path).name)
@@ -92,11 +59,9 @@ def cogqa_texts(path: str | Path, *, layout: str = "steps", chat: Any = None) ->
             report.drop(step.why_unusable, repr(step.key))
             continue
         report.kept += 1
-        prompt, opening = (step.prompt, "") if layout == "steps" else (_instruction(step), OPENING)
+        prompt, answer = step.prompt, f" {step.answer}"
         if template is not None:
-            prompt, answer = template.query(prompt.strip()) + template.answer(opening), step.answer
-        else:
-            prompt, answer = prompt + opening, step.answer if opening else f" {step.answer}"
+            prompt, answer = template.query(prompt.strip()) + template.answer(""), step.answer
         texts.append(
             AnsweredText(
                 prompt + answer,
@@ -111,14 +76,3 @@ def cogqa_texts(path: str | Path, *, layout: str = "steps", chat: Any = None) ->
     if not texts:
         raise DataError(f"{path} holds no step with an answer: {report.summary()}.")
     return texts, report
-
-
-def _instruction(step: Step) -> str:
-    known = [
-        f"{number}. {earlier.subquestion} {earlier.answer}"
-        for number, earlier in enumerate(step.earlier, start=1)
-        if earlier.function == KNOWN_SKILL and earlier.answer
-    ]
-    return _INSTRUCTION.format(
-        question=step.question, known="\n".join(known) or "nothing", subquestion=step.subquestion
-    )

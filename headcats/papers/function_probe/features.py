@@ -4,8 +4,7 @@ z at an answer token holds which word it is; where the token is predicted, what 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from headcats.base.errors import DataError, ModelError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.hooks import capturing_z, keeping
-from headcats.papers.function_probe.answer_tokens import chosen_tokens, in_chunks, own_answers, positions_of
+from headcats.papers.function_probe.answer_tokens import chosen_tokens, in_chunks, positions_of
 from headcats.papers.function_probe.settings import FunctionProbeSettings
 from headcats.papers.function_probe.splits import in_order, usable_functions
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
@@ -38,8 +37,6 @@ class HeadFeatures:
     heads: tuple[Head, ...]
     texts: tuple[AnsweredText, ...]
     report: DropReport
-    own: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    """Numbers of the model's own answers that are `right` and `cut`; empty where answers are given."""
 
     def at(self, texts: Bool[np.ndarray, " text"]) -> "HeadFeatures":
         """Select some of the texts."""
@@ -96,13 +93,7 @@ def head_features(
             f"function_probe projects all heads by one linear map, so they must be of one size; model {model.name!r} "
             f"has heads of size {sizes}. Use another method."
         )
-    own: dict[str, int] = {}
-    if settings.answers == "generated":
-        written = own_answers(model, texts, limit=settings.max_new_tokens, advance=advance)
-        texts, batches, report = written.texts, written.batches, written.report
-        own = {"right": written.right, "cut": written.cut}
-    else:
-        batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
+    batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
     if not batches:
         raise DataError(f"None of the {len(texts)} texts can be used: {report.summary()}.")
     # Texts are hashed slowly, and one may be given twice.
@@ -113,7 +104,7 @@ def head_features(
         advance(len(values) / len(texts))
     usable = tuple(text for text in texts if id(text) in values)
     of_heads, of_words = (torch.stack(rows) for rows in zip(*(values[id(text)] for text in usable), strict=True))
-    return HeadFeatures(of_heads, of_words, model.heads, usable, report, own)
+    return HeadFeatures(of_heads, of_words, model.heads, usable, report)
 
 
 def _features(

@@ -101,7 +101,7 @@ def importance_grid(
         figure="importance_grid",
         table='hc.suite_blocks(results)["function_probe"], or hc.score(results)',
     )
-    refuse_chance(importance, figure="importance_grid")
+    refuse_chance(importance)
     panel_labels = [name] if row is None else panel_names(importance, row, figure="importance_grid")
     table, interval = _table(importance, name, row)
     thresholds = {}

@@ -15,12 +15,12 @@ import xarray as xr
 from headcats.base.errors import DataError, StatisticsWarning
 from headcats.base.registry import preset_of
 from headcats.methods.method import SuiteInputs, attempt_each
-from headcats.methods.spec import Option, WholeNumber, check_whole, read_value
+from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.papers.function_probe.features import HeadFeatures, PreparedTexts, prepare
 from headcats.papers.function_probe.seed import SeedResult, probe_seed
-from headcats.papers.function_probe.settings import ANSWERS, POSITIONS, PRESETS, FunctionProbeSettings
+from headcats.papers.function_probe.settings import POSITIONS, PRESETS, FunctionProbeSettings
 from headcats.papers.function_probe.splits import rounds_of, task_of
 from headcats.papers.function_probe.summary import most_seeds_fitted, not_used, verdict
 from headcats.prompts.answered import AnsweredText
@@ -33,7 +33,6 @@ _BY_SEED = (
     "word_accuracy", "word_low", "word_high", "word_p",
 )  # fmt: skip
 _SEEDS = WholeNumber(default=5, least=1)
-_TOKENS = ("top5", "all")
 
 
 def labelled(
@@ -93,12 +92,11 @@ def _task_names(features: HeadFeatures) -> dict[tuple[str, str], str]:
 class FunctionProbe:
     """Importance of every head for every function: what a classifier of functions makes of the head's output.
 
-    Head outputs z are averaged over the answer tokens of each text (the 5 least expected ones, or all: `tokens`) and
-    joined to the mean over the heads of the layer. For each token z is taken one position earlier, where the model
-    predicts it, or at the token itself (`at`); the answer is the one given or the model's own (`answers`). One linear
-    map to 64 numbers `u`, shared by all heads, a hidden layer of 512 with dropout, and one logit per function are
-    trained together (AdamW, 100 epochs of batches of 32 shuffled texts, features standardised on the training texts). A
-    fifth of the query items is held out.
+    Head outputs z are averaged over the answer tokens of each text (the 5 least expected ones) and joined to the mean
+    over the heads of the layer. For each token z is taken one position earlier, where the model predicts it, or at the
+    token itself (`at`). One linear map to 64 numbers `u`, shared by all heads, a hidden layer of 512 with dropout, and
+    one logit per function are trained together (AdamW, 100 epochs of batches of 32 shuffled texts, features
+    standardised on the training texts). A fifth of the query items is held out.
 
     `importance(c, head) = mean over held-out texts of function c of mean_64(d logit_c / d u * u)`
 
@@ -131,8 +129,7 @@ class FunctionProbe:
     name = NAME
 
     def __init__(self) -> None:
-        words = {"tokens": _TOKENS, "at": POSITIONS, "answers": ANSWERS}
-        self.options: dict[str, Option] = {"preset": tuple(PRESETS), "n_seeds": _SEEDS, **words}
+        self.options: dict[str, Option] = {"preset": tuple(PRESETS), "n_seeds": _SEEDS, "at": POSITIONS}
         # Features of the last study: all its parts read the same.
         self._kept: tuple[Any, PreparedTexts] | None = None
 
@@ -142,9 +139,7 @@ class FunctionProbe:
         texts: Sequence[Any],
         *,
         preset: str | FunctionProbeSettings = "cogmirrors2025",
-        tokens: str | None = None,
         at: str | None = None,
-        answers: str | None = None,
         n_seeds: int = 5,
         seed: int = 0,
     ) -> xr.Dataset:
@@ -155,11 +150,8 @@ class FunctionProbe:
             texts: `hc.methods.AnsweredText` of at least two functions; `category` is the function, `task` a task within
                 it, `item` what is asked. `hc.papers.function_probe.cogqa_texts` reads them from a file.
             preset: Name of a preset, or `hc.papers.function_probe.FunctionProbeSettings` of your own.
-            tokens: "top5" or "all" answer tokens; None takes the preset's.
             at: "predicting" or "answer": z where an answer token is predicted, or at the token; None takes the
                 preset's.
-            answers: "given" or "generated": the answers of the texts, or what the model writes in their place; None
-                takes the preset's.
             n_seeds: Number of probes.
             seed: Seed of every random choice.
 
@@ -182,7 +174,7 @@ class FunctionProbe:
         Warns:
             StatisticsWarning: Functions, texts and seeds that are left out, if others are left.
         """
-        adapted, settings = adapt(model), _settings(preset, tokens, at=at, answers=answers)
+        adapted, settings = adapt(model), _settings(preset, at)
         check_whole(_SEEDS, n_seeds, name="n_seeds", method=self.name)
         check_model(adapted)
         for text in texts:
@@ -210,7 +202,7 @@ class FunctionProbe:
 
     def work(self, inputs: SuiteInputs, part: str, *, preset: str = "cogmirrors2025", **options: Any) -> float:
         """Trainings of a seed: one, and in the first seeds one more for every round of left-out tasks."""
-        if int(part.removeprefix("seed ")) >= _settings(preset, None).left_out_seeds:
+        if int(part.removeprefix("seed ")) >= _settings(preset).left_out_seeds:
             return 1.0
         counts = Counter(inputs.categories[task] for task in inputs.readable)
         return 1.0 + rounds_of(counts)
@@ -222,11 +214,10 @@ class FunctionProbe:
         *,
         preset: str = "cogmirrors2025",
         n_seeds: int = 5,
-        tokens: str | None = None,
-        **words: str | None,
+        at: str | None = None,
     ) -> xr.Dataset:
         """One seed, with the errors of a call; functions are the categories of the suite."""
-        settings, probe = _settings(preset, tokens, **words), int(part.removeprefix("seed "))
+        settings, probe = _settings(preset, at), int(part.removeprefix("seed "))
         tasks = [task.name for task in inputs.tasks]
         texts, left_out = inputs.texts_of(tasks, n=inputs.n_prompts, purpose=NAME)
         key = (inputs.model.name, inputs.model.weights_hash(), settings, tuple(texts))
@@ -261,14 +252,10 @@ class FunctionProbe:
         return joined.assign_attrs(verdict=verdict(joined, n_seeds=n_seeds))
 
 
-def _settings(preset: str | FunctionProbeSettings, tokens: str | None, **words: str | None) -> FunctionProbeSettings:
-    """Settings of the preset, with what is given in their place."""
+def _settings(preset: str | FunctionProbeSettings, at: str | None = None) -> FunctionProbeSettings:
+    """Settings of the preset, with z where `at` says."""
     settings = preset_of(NAME, preset, PRESETS)
-    chosen: dict[str, Any] = {name: word for name, word in words.items() if word is not None}
-    if tokens is not None:
-        read_value(_TOKENS, tokens, name="tokens", method=NAME)
-        chosen["top_tokens"] = 0 if tokens == "all" else 5
-    return replace(settings, **chosen)
+    return settings if at is None else replace(settings, at=at)
 
 
 def _block(
@@ -284,7 +271,6 @@ def _block(
         "sign": "positive importance = the head speaks for the function; heads are ranked by absolute importance",
         "texts": report.summary(),
         "dropped": report.dropped,
-        "own_answers": dict(prepared.features.own),
         "left_out": prepared.left_out,
     }
     block = labelled(prepared.features, prepared.functions, results, axes=model.axes)

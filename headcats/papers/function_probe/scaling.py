@@ -12,13 +12,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headcats.base.errors import DataError, OptionError
-from headcats.methods.spec import read_value
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.head import Head
 from headcats.models.hooks import Edit
 from headcats.papers.function_probe.answer_tokens import answer_readings, in_chunks, positions_of
-from headcats.papers.function_probe.settings import CONTROLS, SCALE, SCALED_POSITIONS
+from headcats.papers.function_probe.settings import CONTROLS, SCALE
 from headcats.papers.function_probe.splits import in_order
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
 from headcats.statistics.random_streams import stream
@@ -31,19 +30,17 @@ def scale_function_heads(
     texts: Sequence[AnsweredText],
     heads: Mapping[str, Sequence[Head | str]] | xr.DataArray,
     *,
-    positions: str = SCALED_POSITIONS[0],
     scale: float = SCALE,
     n_controls: int = CONTROLS,
     seed: int = 0,
 ) -> xr.Dataset:
     """Scale z of each function's heads, all heads of a function at once, and read every answer.
 
-    The paper's hook scales one position at each step of the decoding, and what later layers make of it stays in the
-    cache: the same as one pass over prompt and answer with these positions scaled. In the version of pyvene that the
-    authors name it sits out the pass over the prompt, so these are the tokens that the model has written, among them
-    the opening of the reply; together they hold every position that predicts a token of the answer, `"predicting"`.
-    Where the answer comes first after the prompt, as here, `"answer"` is what the hook does to the letter: it leaves
-    the first token of the answer as it is.
+    z is scaled one position before each token of the answer, where the model predicts it. The paper's hook scales one
+    position at each step of the decoding, and what later layers make of it stays in the cache: the same as one pass
+    over prompt and answer with these positions scaled. In the version of pyvene that the authors name it sits out the
+    pass over the prompt, so these are the tokens that the model has written, among them the opening of the reply;
+    together they hold every position that predicts a token of the answer.
 
     The controls are random sets of as many heads, none of them in the set (upstream's may be). Select the heads on
     other texts than these.
@@ -55,8 +52,6 @@ def scale_function_heads(
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         texts: Texts with marked answers; `category` is the function.
         heads: Function -> its heads; or `member` of what `hc.categorize` returns for a function probe.
-        positions: Where z is scaled: "predicting", one position before each token of the answer, where the model
-            predicts it; "answer", at these tokens; "all", at every position of the text.
         scale: What z is multiplied by.
         n_controls: Random sets per function; all of them if fewer exist.
         seed: Seed of the random sets.
@@ -71,7 +66,7 @@ def scale_function_heads(
 
     Raises:
         DataError: No heads at all, a function without texts, a head that the model does not have, or no text usable.
-        OptionError: `n_controls` below 0, a `scale` that is not finite, or other `positions`.
+        OptionError: `n_controls` below 0, or a `scale` that is not finite.
         ModelError: No tokenizer, or as in `hc.sweep`.
 
     Example:
@@ -90,7 +85,6 @@ def scale_function_heads(
     """
     if n_controls < 0 or not math.isfinite(scale):
         raise OptionError(f"Expected n_controls of at least 0 and a finite scale; got {n_controls} and {scale}.")
-    read_value(SCALED_POSITIONS, positions, name="positions", method="scale_function_heads")
     model = adapt(model)
     check_model(model)
     head_sets = _head_sets(heads, model)
@@ -106,7 +100,7 @@ def scale_function_heads(
     controls = {name: random_sets(members, model.heads, n=n_controls, seed=seed) for name, members in head_sets.items()}
     shape = (2, len(head_sets), len(targets))
     values, control = np.full(shape, np.nan), np.full((*shape, n_controls), np.nan)
-    read = partial(_read, model, batches, targets=targets, scale=scale, positions=positions)
+    read = partial(_read, model, batches, targets=targets, scale=scale)
     clean = read(())
     for row, (name, members) in enumerate(head_sets.items()):
         if members:
@@ -130,7 +124,7 @@ def scale_function_heads(
             "p_specific": ("function", p_specific),
         },
         coords={"function": list(head_sets), "target": list(targets), "control": np.arange(n_controls)},
-        attrs={"scale": scale, "positions": positions, "model": model.name, "seed": seed, "texts": report.summary()},
+        attrs={"scale": scale, "model": model.name, "seed": seed, "texts": report.summary()},
     )
 
 
@@ -164,15 +158,12 @@ def _read(
     *,
     targets: Sequence[str],
     scale: float,
-    positions: str,
 ) -> Float[np.ndarray, "reading target"]:
     """Mean log-probability and accuracy of every function's texts."""
     of_layer = {layer: [head.head for head in heads if head.layer == layer] for layer, _ in heads}
     sums, counts = np.zeros((2, len(targets))), np.zeros(len(targets))
     for batch in batches:
-        everywhere = torch.ones_like(batch.targets)
-        scaled = everywhere if positions == "all" else positions_of(batch.targets, at=positions)
-        factors = torch.where(scaled, scale, 1.0)
+        factors = torch.where(positions_of(batch.targets, at="predicting"), scale, 1.0)
         edits = {layer: _scaling(members, factors) for layer, members in of_layer.items()}
         readings = answer_readings(model, batch, edits=edits)
         mean_log_prob = readings.log_prob.sum(1) / batch.targets.sum(1)

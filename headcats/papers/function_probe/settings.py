@@ -10,10 +10,6 @@ from headcats.methods.spec import check_at_least, read_value
 
 POSITIONS = ("predicting", "answer")
 """Places where z of an answer token is taken; the default first."""
-ANSWERS = ("given", "generated")
-"""Authors of the answers that are read; the default first."""
-SCALED_POSITIONS = (*POSITIONS, "all")
-"""Places where heads are scaled; the default first."""
 SCALE, CONTROLS = 1e-4, 20
 """Factor of z of heads, and number of sets of random heads beside them."""
 
@@ -25,9 +21,6 @@ class FunctionProbeSettings:
     Attributes:
         at: Where z of a chosen token is taken: "predicting", at the position before it, where the model predicts it; or
             "answer", at the token itself.
-        answers: "given": those of the texts; "generated": the model's own, greedy, after the text in front of the
-            answer, as in the paper.
-        max_new_tokens: Most tokens of a generated answer.
         top_tokens: Tokens of an answer whose z is averaged, the least expected ones; 0 for all.
         projection: Size of the projection that all heads share.
         hidden: Size of the hidden layer.
@@ -42,7 +35,7 @@ class FunctionProbeSettings:
             with the most tasks has. Their interval is over tasks, not over seeds.
 
     Raises:
-        OptionError: A number out of range, or another word for `at` or `answers`.
+        OptionError: A number out of range, or another word for `at`.
 
     Example:
         >>> import headcats as hc
@@ -54,8 +47,6 @@ class FunctionProbeSettings:
     """
 
     at: str = POSITIONS[0]
-    answers: str = ANSWERS[0]
-    max_new_tokens: int = 128
     top_tokens: int = 5
     projection: int = 64
     hidden: int = 512
@@ -69,9 +60,8 @@ class FunctionProbeSettings:
     left_out_seeds: int = 1
 
     def __post_init__(self) -> None:
-        for name, choices in (("at", POSITIONS), ("answers", ANSWERS)):
-            read_value(choices, getattr(self, name), name=name, method="function_probe")
-        positive = ("max_new_tokens", "projection", "hidden", "epochs", "batch_size")
+        read_value(POSITIONS, self.at, name="at", method="function_probe")
+        positive = ("projection", "hidden", "epochs", "batch_size")
         check_at_least(1, self, *positive, of="the function probe")
         check_at_least(0, self, "top_tokens", of="the function probe")
         if not 0 <= self.dropout < 1:

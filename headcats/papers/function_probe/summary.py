@@ -43,9 +43,6 @@ def summary(block: xr.Dataset) -> list[str]:
     """Sentences on what `function_probe` returns: accuracies, verdict, agreement of the seeds, what was left out."""
     lines, provenance = sentences(block), json.loads(block.attrs["provenance"])
     n_seeds = provenance["n_seeds"]
-    if own := provenance.get("own_answers"):
-        right, cut = own["right"], own["cut"]
-        lines.append(f"Answers are the model's own: {right} are those that were given; {cut} were cut at a limit.")
     if missing := n_seeds - block.sizes["seed"]:
         lines.append(f"{missing} of {n_seeds} seeds are missing: they failed, or were not run yet.")
     return [*lines, *not_used(provenance)]
@@ -112,19 +109,19 @@ def accuracies(probe: xr.Dataset) -> list[str]:
     return parts
 
 
-def refuse_chance(probe: xr.Dataset, *, figure: str) -> None:
+def refuse_chance(probe: xr.Dataset) -> None:
     """A DataError with the accuracies for a probe that is not above chance, or has too few seeds to tell."""
     text = "; ".join(accuracies(probe)) or "no accuracy is stored"
     if probe.attrs.get("verdict") == TOO_FEW_SEEDS:
         raise DataError(
-            f"{figure} expects a probe with more than half of its seeds; this one has {probe.sizes.get('seed', 0)}, "
-            f"the others failed or were not run yet ({text}). Single seeds are above chance without any signal: finish "
-            "the run, or give it more items per function."
+            f"importance_grid expects a probe with more than half of its seeds; this one has "
+            f"{probe.sizes.get('seed', 0)}, the others failed or were not run yet ({text}). Single seeds are above "
+            "chance without any signal: finish the run, or give it more items per function."
         )
     if probe.attrs.get("verdict") == NOT_ABOVE_CHANCE:
         raise DataError(
-            f"{figure} expects a probe whose held-out accuracy is above chance; this one is not ({text}), so its "
-            "importance means nothing. Give it more items per function, or functions that the model tells apart."
+            f"importance_grid expects a probe whose held-out accuracy is above chance; this one is not ({text}), so "
+            "its importance means nothing. Give it more items per function, or functions that the model tells apart."
         )
 
 

@@ -23,8 +23,8 @@ def function_vector_patch(sources: Sources) -> Tensor:
 
     The causal indirect effect of Todd et al.: `raw = P_patched(answer) - P_corrupted(answer)`, averaged over prompts,
     positive = the head helps. Theirs is the metric `prob` on prompts with shuffled labels, and the raw difference
-    (`raw` in `hc.score`, not `effect`, the share of the gap); `function_vector.rank_heads` ranks by its mean over
-    tasks.
+    (`raw` in `hc.score`, not `effect`, the share of the gap); `function_vector.steering_heads` ranks by its mean
+    over tasks.
 
     Shuffled labels still show which words answer, so a head that carries no more than that has nothing to restore: on
     the bundled model the 10 heads that stand out steer no better than random ones; ranked in prompts of another task

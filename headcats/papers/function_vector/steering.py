@@ -47,8 +47,7 @@ def steer(
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         suite: Name of a suite, a `Suite`, or a list of tasks and task names.
-        heads: What `function_vector.rank_heads` or `function_vector.steering_heads` returns, or a list of heads
-            (`hc.Head`, or "L9H6").
+        heads: What `function_vector.steering_heads` returns, or a list of heads (`hc.Head`, or "L9H6").
         tasks: The tasks to steer; None takes all of the suite.
         settings: Prompts, their numbers, and how many controls. What it leaves open is taken from the run that ranked
             the heads.

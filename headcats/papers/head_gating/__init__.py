@@ -1,6 +1,6 @@
 """Causal Head Gating: gates on all heads at once, fitted to predict the targets of a data set."""
 
-from headcats.base.registry import public_names, register_later
+from headcats.base.registry import public_names
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
 from headcats.results.declaration import Declaration, Selection, Strength
@@ -22,7 +22,6 @@ head_gating = declare(
             text="least facilitation over seeds",
         ),
         figure="always_any",
-        more_figures=("gate_seeds",),
         figure_heads="layer-head",
         reader="hc.categorize",
         paper="Nam et al. (2025), Causal Head Gating, arXiv 2505.13737",
@@ -32,9 +31,6 @@ head_gating = declare(
     summary="headcats.papers.head_gating.over_seeds:summary",
     figure="headcats.papers.head_gating.figure:always_any",
 )
-
-for _name, _module in {"gate_seeds": "seeds", "gate_toggles": "toggles"}.items():
-    register_later("figure", _name, f"headcats.papers.head_gating.{_module}_figure:{_name}")
 
 _DIFFERS = (
     "data sets are the suite's categories, texts are drawn anew for every update, numbers are those of the model, and "

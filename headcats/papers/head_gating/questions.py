@@ -18,7 +18,7 @@ from headcats.prompts.answered import AnsweredText
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span
 from headcats.statistics.random_streams import stream
-from headcats.tasks.files.any_records import file_records, language_of, other_languages
+from headcats.tasks.files.any_records import file_records
 from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
 from headcats.tasks.files.json_file import json_records
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
@@ -106,12 +106,11 @@ def read_questions(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]])
                     continue
                 seen.add(mark)
             listed = json.dumps(sorted(options), ensure_ascii=False)
-            kind = as_text(row.get("pattern")) if finished else language_of(row, [text, *options])
+            pattern = as_text(row.get("pattern")) if finished else ""
             identity = f"{text}\n{answer if finished else listed}"
-            yield number, (identity, answer, text, listed, kind)
+            yield number, (identity, answer, text, listed, pattern)
 
     rows = keep_rows(read(), file=records.file, place=records.place, output=1)
-    rows = rows if finished else _of_one_language(rows, records.place)
     return Questions(records.file, rows, records.place, finished)
 
 
@@ -129,19 +128,6 @@ def _records(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]]) -> Re
     if path.is_dir() and is_saved_dataset(path):
         return saved_records(path)
     return file_records(path, inside="examples")
-
-
-def _of_one_language(rows: KeptRows, place: Callable[[int], str]) -> KeptRows:
-    """The rows in the language, or script, of most."""
-    others = other_languages([texts[-1] for _, texts in rows])
-    if not others:
-        return rows
-    keep = np.ones(len(rows), dtype=bool)
-    keep[list(others)] = False
-    report = DropReport(int(keep.sum()), dict(rows.report.dropped), dict(rows.report.examples))
-    for number, reason in others.items():
-        report.drop(reason, place(int(rows.numbers[number])))
-    return KeptRows(report, rows.table.filter(keep), rows.numbers[keep], rows.marks[keep])
 
 
 def question_texts(

@@ -35,8 +35,7 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
         `log_prob (seed, score, heads_off)` in nats, mean over the target tokens of a text, then over texts; `layer_off,
         head_off (seed, score, heads_off)`, the head switched off last (-1 for none); `change (seed, score)`, log_prob
         with all heads of at least `threshold` off, minus that of G+; `n_high (seed, score)`, their number. NaN for
-        seeds without gates. Coordinate `dataset` where the gates have one: `xarray.concat([...], "dataset")` puts
-        several together for `hc.figures.gate_toggles`.
+        seeds without gates. Coordinate `dataset` where the gates have one.
 
     Raises:
         DataError: Gates of several data sets or of another grid than the model's, or data that the model cannot take.

@@ -1,6 +1,6 @@
 """OV relations: which relations between words a head implements by its weights alone."""
 
-from headcats.base.registry import public_names, register_later
+from headcats.base.registry import public_names
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
 from headcats.papers.ov_relation.settings import PRESETS, USUAL
@@ -22,7 +22,6 @@ ov_relation = declare(
             unit="largest share of the word pairs of a relation that its weights map rightly",
         ),
         figure="ov_map",
-        more_figures=("relation_table",),
         figure_heads="layer-head",
         reader="hc.categorize",
         selection=Selection(
@@ -42,9 +41,6 @@ ov_relation = declare(
     summary="headcats.papers.ov_relation.summary:summary",
     figure="headcats.papers.ov_relation.figure:ov_map",
 )
-
-for _figure in ("relation_table", "static_dynamic", "relation_curves"):
-    register_later("figure", _figure, f"headcats.papers.ov_relation.{_figure}:{_figure}")
 
 for _name in PRESETS:
     _option = "" if _name == USUAL else f":preset={_name}"

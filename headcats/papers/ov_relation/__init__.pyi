@@ -2,4 +2,3 @@
 
 from .ablation import relation_ablation as relation_ablation
 from .dynamic import dynamic_relation as dynamic_relation
-from .salient import salient_tokens as salient_tokens

@@ -1,6 +1,5 @@
 """Public names of `hc.papers.token_probe`; `__init__.py` imports each at first use."""
 
-from .answered_files import answered_items as answered_items
 from .items import AnsweredItem as AnsweredItem
 from .items import Question as Question
 from .role_attention import attention_by_role as attention_by_role

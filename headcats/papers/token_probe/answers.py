@@ -18,7 +18,6 @@ from headcats.papers.token_probe.items import (
     find_exact,
     find_text,
     gives_none,
-    occurrences,
     same_answer,
 )
 from headcats.papers.token_probe.settings import KEEP, NAMED_ROLES, TokenProbeSettings
@@ -100,7 +99,7 @@ class AnswerShape:
 
 @dataclass(frozen=True)
 class Answer:
-    """One question and its answer; `cut` if a limit ended it, `repeated` if the exact answer is in it several times."""
+    """One question and its answer; `cut` if a limit ended it."""
 
     question: Item
     tokens: tuple[int, ...]
@@ -109,7 +108,6 @@ class Answer:
     exact: str
     wrong: bool
     cut: bool
-    repeated: bool = False
 
 
 def answer_questions(
@@ -144,8 +142,7 @@ def answer_questions(
             coinciding.append(shape)
             continue
         exact = text[verdict.start : verdict.stop]
-        repeated = occurrences(exact, text) > 1
-        answers.append(Answer(question, (*prompt, *tokens), shape, text, exact, verdict.wrong, cut, repeated))
+        answers.append(Answer(question, (*prompt, *tokens), shape, text, exact, verdict.wrong, cut))
     report.kept = len(answers)
     if len(coinciding) > len(answers):
         pairs = coinciding_roles(coinciding).most_common(4)

@@ -29,10 +29,10 @@ _MAX_ITER = WholeNumber(default=PRESETS["orgad2025"].max_iter, least=1)
 class TokenProbe:
     """Layer x token role: how well a linear probe tells wrong answers from right ones (ROC-AUC of the error class).
 
-    The model answers every question itself, greedily, in a sentence, or answers are ready (`answered_items` reads a
-    table of them); an answer is wrong if the exact answer in it is, or its label says so. For each layer and token role
-    a logistic regression on standardised activations is fitted to 80 % of the query items and judged on the rest: an
-    AUC of .5 is chance, 1 means that every wrong answer scores above every right one.
+    The model answers every question itself, greedily, in a sentence, or answers are ready (`AnsweredItem`); an answer
+    is wrong if the exact answer in it is, or its label says so. For each layer and token role a logistic regression on
+    standardised activations is fitted to 80 % of the query items and judged on the rest: an AUC of .5 is chance, 1
+    means that every wrong answer scores above every right one.
 
     Roles align answers of different length. last_q: last token of the question; first_answer, second_answer; the tokens
     before, first in, last in and after the exact answer; and -8 to -1, counted from the end of the text, which lie in
@@ -101,11 +101,10 @@ class TokenProbe:
             held-out part. `same_position (role, other_role)`: share of answers in which two roles are one token;
             `in_question (role)`: share in which the role is a token of the question. Numbers `task_baseline` (with
             `_low`, `_high`), `n`, `n_wrong`, `n_test`, `n_left_out`, `n_cut` (answers ended by the limit),
-            `n_repeated` (whose exact answer stands in them several times; the first is read), `n_not_converged` (their
-            cells are NaN unless the preset keeps them, and named in the attribute `not_converged`),
-            `n_tasks_of_one_class` (without pairs inside). Along `prompt`: `wrong` (1 or 0), `generated`, `exact`,
-            `right_answer`, `question`, `split`, and the coordinates `task` and `item`. Attribute `exact_roles`: the
-            four roles of the exact answer, one per line.
+            `n_not_converged` (their cells are NaN unless the preset keeps them, and named in the attribute
+            `not_converged`), `n_tasks_of_one_class` (without pairs inside). Along `prompt`: `wrong` (1 or 0),
+            `generated`, `exact`, `right_answer`, `question`, `split`, and the coordinates `task` and `item`. Attribute
+            `exact_roles`: the four roles of the exact answer, one per line.
 
         Raises:
             DataError: Nothing to predict (fewer than 20 right or wrong answers), token roles that coincide in most

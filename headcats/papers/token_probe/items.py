@@ -29,11 +29,6 @@ def find_text(part: str, text: str) -> tuple[int, int] | None:
     return match.span() if match and part.strip() else None
 
 
-def occurrences(part: str, text: str) -> int:
-    """Number of times that a text stands in another one, ignoring case."""
-    return len(re.findall(re.escape(part.strip()), text, re.IGNORECASE))
-
-
 def same_answer(first: str, second: str) -> bool:
     """True if two exact answers are the same, ignoring spaces, which not all tokenizers write back."""
     return "".join(first.split()) == "".join(second.split())

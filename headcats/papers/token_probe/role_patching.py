@@ -222,10 +222,10 @@ def tasks_of(batches: Sequence[PromptBatch]) -> dict[str, str]:
 
 
 def by_layer_and_role(
-    model: HookedModel, roles: Sequence[str], values: Mapping[str, Any], attrs: Mapping[str, str], **provenance: Any
+    model: HookedModel, roles: Sequence[str], values: Mapping[str, Any], attrs: Mapping[str, str]
 ) -> xr.Dataset:
-    """Values over layers, roles and perhaps heads; `provenance` goes into the attribute of that name alone."""
-    provenance = {**attrs, **provenance, "model": model.name, "model_class": model.model_class}
+    """Values over layers, roles and perhaps heads."""
+    provenance = {**attrs, "model": model.name, "model_class": model.model_class}
     return xr.Dataset(
         values,
         coords={"layer": list(model.layers), "role": list(roles)}

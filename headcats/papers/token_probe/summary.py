@@ -32,11 +32,6 @@ def summary(block: xr.Dataset) -> list[str]:
         sentences.append(f"Tasks that do not say how the exact answer is found: {', '.join(skipped.splitlines())}.")
     if one_class := str(attrs["tasks_of_one_class"]):
         sentences.append(f"Held-out answers all right or all wrong, so no pairs: {', '.join(one_class.splitlines())}.")
-    if n_repeated := int(block.get("n_repeated", 0)):
-        sentences.append(
-            f"Exact answers that stand several times in their answer, of which the first is read: {n_repeated} (e.g. "
-            f"{attrs['repeated']})."
-        )
     if int(block.n_cut):
         sentences.append(f"Answers cut at the limit: {int(block.n_cut)}.")
     sentences += [f"{phrase[0].upper()}{phrase[1:]}." for phrase in coincidences(block, at_most=8)]

@@ -153,7 +153,7 @@ def token_map(
     areas, failed = _areas(features, labels, test, settings, n_layers=len(model.layers), advance=advance)
     _check_converged(areas[0], settings.max_iter)
     baseline = held_out_prompts.area(task_error_rates(wrong, tasks, test)[test])
-    n_cut, n_repeated = (sum(getattr(answer, name) for answer in answers) for name in ("cut", "repeated"))
+    n_cut = sum(answer.cut for answer in answers)
     source = {"method": "token_probe", "preset": preset, "model": model.name}
     provenance = source | {
         "settings": asdict(settings),
@@ -163,7 +163,6 @@ def token_map(
         "questions": len(questions),
         "left_out": report.dropped,
         "cut": n_cut,
-        "repeated": n_repeated,
         "not_converged": failed,
     }
     return xr.Dataset(
@@ -175,7 +174,6 @@ def token_map(
             "n_wrong": int(wrong.sum()),
             "n_test": int(test.sum()),
             "n_cut": n_cut,
-            "n_repeated": n_repeated,
             "n_left_out": sum(report.dropped.values()),
             "n_not_converged": len(failed),
             "n_tasks_of_one_class": len(held_out_prompts.one_class),
@@ -199,7 +197,6 @@ def token_map(
             "hook": REPRESENTATIONS[representation],
             "exact_roles": "\n".join(EXACT_ROLES),
             "left_out": report.summary(),
-            "repeated": next((repr(answer.generated) for answer in answers if answer.repeated), ""),
             "unconverged": settings.unconverged,
             "not_converged": "\n".join(failed),
             "tasks_of_one_class": "\n".join(held_out_prompts.one_class),

@@ -88,8 +88,7 @@ def joint_block(
     registered_methods = registered_declarations()
 
     def is_shown(candidate: str, about: Declaration) -> bool:
-        draws = figure in (about.figure, *about.more_figures)
-        return name in (None, candidate) and (draws or (any_method and name is not None))
+        return name in (None, candidate) and (figure == about.figure or (any_method and name is not None))
 
     labels = [label for label in blocks if is_shown(Label.parse(label).name, run.declarations[label])]
     missing = [each for each, about in registered_methods.items() if about.kind == "joint" and is_shown(each, about)]

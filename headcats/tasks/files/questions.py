@@ -11,6 +11,7 @@
 """
 
 import ast
+import contextlib
 import itertools
 import json
 import re
@@ -22,7 +23,6 @@ from typing import Any
 LETTERS = string.ascii_uppercase
 NO_QUESTION, NO_ANSWER, NO_OPTIONS = "no question", "no answer key", "no options"
 BEYOND = "answer is a number, and options count from 0"
-LIST = "list that cannot be read"
 # numpy writes lists of texts without commas, which Python would read as one text.
 _NO_COMMA = re.compile(r"""(?<=['"])\s+(?=['"])""")
 
@@ -38,35 +38,23 @@ def as_text(value: Any) -> str:
     return str(value).strip()
 
 
-def read_list(text: str) -> list[Any]:
-    """A list; a ValueError that says why the text is none."""
-    read = _read(text)
-    if isinstance(read, Mapping) or not isinstance(read, list | tuple):
-        raise ValueError(f"{LIST}: {text!r:.80}")
-    if _NO_COMMA.search(text) and len(read) < len(_NO_COMMA.split(text)):
-        raise ValueError(f"{LIST}: {text!r:.80}, without commas")
-    return list(read)
-
-
 def _unpacked(value: Any) -> Any:
     """A text that is a list or a mapping as such; anything else, and a text that cannot be read, unchanged."""
     if not isinstance(value, str) or not value.strip().startswith(("[", "{")):
         return value
-    try:
-        return read_list(value.strip()) if value.strip().startswith("[") else _read(value.strip())
-    except ValueError:
+    read = _read(value.strip())
+    if isinstance(read, list) and _NO_COMMA.search(value) and len(read) < len(_NO_COMMA.split(value)):
         return value
+    return value if read is None else read
 
 
 def _read(text: str) -> Any:
-    try:
+    """JSON, or a Python literal; None for a text that is neither."""
+    with contextlib.suppress(ValueError):
         return json.loads(text)
-    except ValueError:
-        pass
-    try:
+    with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise ValueError(f"{LIST}: {text!r:.80}") from None
+    return None
 
 
 def _as_list(value: Any) -> list[Any] | None:

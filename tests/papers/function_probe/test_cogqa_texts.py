@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from toys import word_tokenizer
 
-from headcats.base.errors import DataError, OptionError, UnknownNameError
-from headcats.papers.function_probe.cogqa_prompts import LAYOUTS, OPENING, cogqa_texts
+from headcats.base.errors import DataError, OptionError
+from headcats.papers.function_probe.cogqa_prompts import cogqa_texts
 
 ENTRY: dict[str, Any] = {
     "question": "Lee mowed 16 lawns at $33 each. How much did he earn?",
@@ -95,58 +95,23 @@ def test_steps_of_other_skills_are_dropped_and_counted_by_name(tmp_path: Path) -
     assert texts[0].text.splitlines()[1:4] == ["Step: Step 1?", "Answer: 1", "Step: Step 2?"]
 
 
-def test_entries_without_steps_or_in_another_language_are_counted(tmp_path: Path) -> None:
-    step = {"subquestion": "Сколько?", "answer": "два", "cognitive_skill": "Поиск"}
-    russian = {"question": "Сколько лужаек?", "answer": "2", "generated": [step, step]}
-    numbers = {"question": "1 + 1?", "answer": 2, "generated": [ENTRY["generated"][0] | {"subquestion": "1 + 1"}]}
-    path = write(tmp_path, [ENTRY, russian, {**ENTRY, "generated": []}, numbers])
-    texts, report = cogqa_texts(path)
-    assert [text.key.split()[1::2] for text in texts] == [["1", "1"], ["1", "3"], ["4", "1"]]
-    (reason,) = report.dropped.keys() - {"no answer", "no steps"}
-    assert "CYRILLIC" in reason
-    assert report.dropped == {"no answer": 1, "no steps": 1, reason: 2}
-    assert report.examples["no steps"].endswith("entry 3")
-    assert "entry 2" in report.examples[reason]
-    named = [{**ENTRY, "lang": lang} for lang in ("en", "de", "en")]
-    texts, report = cogqa_texts(write(tmp_path, named))
-    assert [text.key.split(" step")[0] for text in texts] == ["entry 1"] * 2 + ["entry 3"] * 2
-    assert {count for reason, count in report.dropped.items() if "(de," in reason} == {3}
+def test_entries_without_steps_are_counted(tmp_path: Path) -> None:
+    texts, report = cogqa_texts(write(tmp_path, [ENTRY, {**ENTRY, "generated": []}]))
+    assert [text.key for text in texts] == ["entry 1 step 1", "entry 1 step 3"]
+    assert report.dropped == {"no answer": 1, "no steps": 1}
+    assert report.examples["no steps"].endswith("entry 2")
 
 
-def test_other_words_for_options_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, [ENTRY])
-    with pytest.raises(UnknownNameError, match=r"'instructions'.*'instruction'"):
-        cogqa_texts(path, layout="instructions")
+def test_a_chat_template_takes_the_prompt_as_a_message(tmp_path: Path) -> None:
+    path, tokenizer = write(tmp_path, [ENTRY]), word_tokenizer()
     with pytest.raises(OptionError, match="no chat template"):
-        cogqa_texts(path, chat=word_tokenizer())
-
-
-def test_the_instruction_shows_the_earlier_steps_of_retrieval_alone(tmp_path: Path) -> None:
-    path = write(tmp_path, [skilled("Retrieval", "Inference", "Retrieval", "Math Calculation")])
-    texts, _ = cogqa_texts(path, layout="instruction")
-    known = [text.text.split("Known so far:\n")[1].split("\n\n")[0] for text in texts]
-    first, third = "1. Step 1? 1", "3. Step 3? 3"
-    assert known == ["nothing", first, first, f"{first}\n{third}"]
-    for number, text in enumerate(texts, start=1):
-        assert "Problem: Which?\n" in text.text
-        assert f": Step {number}?\n" in text.text
-        assert text.text.endswith(f'[{{"answer": "{number}')
-        assert text.text[slice(*text.spans[0])] == str(number)
-
-
-def test_a_chat_template_takes_both_layouts(tmp_path: Path) -> None:
-    tokenizer = word_tokenizer()
+        cogqa_texts(path, chat=tokenizer)
     tokenizer.chat_template = (
         "{% for m in messages %}[{{ m.role }}]{{ m.content }}[end]{% endfor %}"
         "{% if add_generation_prompt %}[assistant]{% endif %}"
     )
-    for layout in LAYOUTS:
-        plain = cogqa_texts(write(tmp_path, [ENTRY]), layout=layout)[0]
-        chat = cogqa_texts(write(tmp_path, [ENTRY]), layout=layout, chat=tokenizer)[0]
-        for ours, turn in zip(plain, chat, strict=True):
-            answer = ours.text[slice(*ours.spans[0])].strip()
-            opening = OPENING if layout == "instruction" else ""
-            message = ours.text[: ours.spans[0][0]].removesuffix(opening).strip()
-            assert turn.text == f"[user]{message}[end][assistant]{opening}{answer}"
-            assert turn.text[slice(*turn.spans[0])] == answer
-            assert (turn.bos, turn.category, turn.item) == ("written", ours.category, ours.item)
+    for ours, turn in zip(cogqa_texts(path)[0], cogqa_texts(path, chat=tokenizer)[0], strict=True):
+        answer = ours.text[slice(*ours.spans[0])].strip()
+        assert turn.text == f"[user]{ours.text[: ours.spans[0][0]]}[end][assistant]{answer}"
+        assert turn.text[slice(*turn.spans[0])] == answer
+        assert (turn.bos, turn.category, turn.item) == ("written", ours.category, ours.item)

@@ -79,23 +79,14 @@ def test_words_that_were_never_seen_are_not_recognised(probed: xr.Dataset) -> No
 
 
 def test_options_are_settings(planted: HookedModel, probed: xr.Dataset) -> None:
-    """Which tokens, where z is read, and whose answers; all or the top tokens are the same where answers are short."""
+    """Where z is read."""
 
     def settings(one: xr.Dataset) -> dict[str, object]:
         return json.loads(one.attrs["provenance"])["settings"]
 
-    same = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, at="answer", tokens="all", n_seeds=1)
+    same = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, at="answer", n_seeds=1)
     np.testing.assert_array_equal(same.importance, probed.importance.isel(seed=[0]))
     assert settings(same)["at"] == settings(probed)["at"] == "answer"
-    assert (settings(same)["top_tokens"], settings(probed)["top_tokens"]) == (0, 5)
-    short = replace(QUICK, max_new_tokens=1)
-    own = hc.methods.function_probe(planted, slot_texts(), preset=short, answers="generated", n_seeds=1)
-    assert (settings(own)["at"], settings(own)["answers"]) == ("predicting", "generated")
-    counted = json.loads(own.attrs["provenance"])["own_answers"]
-    assert counted["cut"] == len(slot_texts())
-    (line,) = [line for line in hc.methods.function_probe.summary(own) if "model's own" in line]
-    assert f"{counted['right']} are" in line
-    assert json.loads(probed.attrs["provenance"])["own_answers"] == {}
 
 
 def test_functions_with_too_few_items_are_skipped_by_name(planted: HookedModel) -> None:
@@ -123,7 +114,7 @@ def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
         hc.methods.function_probe(planted, shuffled, preset=AT_ANSWER, n_seeds=2)
     for data, options, error, message in (
         (texts, {"preset": "cogmirrors"}, UnknownNameError, "'cogmirrors2025'"),
-        (texts, {"tokens": "top3"}, OptionError, "'top5', 'all'"),
+        (texts, {"at": "before"}, OptionError, "'predicting', 'answer'"),
         ((texts, "report"), {}, DataError, "list in it"),
         (texts, {"n_seeds": 0}, OptionError, "n_seeds"),
         ([text for text in texts if text.category == "low"], {}, DataError, "2 functions"),
@@ -169,7 +160,7 @@ def test_the_parts_of_a_study_are_seeds_and_join_to_what_a_call_gives(
     method = hc.methods.function_probe
     reads = method.parts(inputs, n_seeds=2)
     assert reads == {f"seed {number}": ("up1", "up2", "down1", "down2") for number in range(2)}
-    assert method.parts(inputs, n_seeds=2, preset="cogmirrors2025", at="answer", tokens="all", answers="given") == reads
+    assert method.parts(inputs, n_seeds=2, preset="cogmirrors2025", at="answer") == reads
     steps: list[tuple[float, str]] = []
     runs: list[int] = []
     capture = HookedModel.capture
@@ -216,8 +207,6 @@ def test_the_paper_preset_and_options_are_what_the_command_line_offers() -> None
     method = hc.methods.function_probe
     assert (method.declaration.kind, method.declaration.figure) == ("joint", "importance_grid")
     assert method.options["preset"] == ("cogmirrors2025",)
-    assert method.options["tokens"] == ("top5", "all")
     assert method.options["at"] == ("predicting", "answer")
-    assert method.options["answers"] == ("given", "generated")
     assert MethodSpec.parse("function_probe:at=answer").options == (("at", "answer"),)
     assert method.options["n_seeds"].default == 5

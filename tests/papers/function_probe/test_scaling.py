@@ -51,32 +51,37 @@ def test_scaling_the_planted_head_harms_its_function_more_than_any_other_head(mo
 
 
 def test_numbers_are_those_of_a_scaled_run(model: HookedModel) -> None:
-    found = scale_function_heads(model, texts(), {"word": [FIRST, SECOND]}, positions="all", scale=0.5, n_controls=2)
+    found = scale_function_heads(model, texts(), {"word": [FIRST, SECOND]}, scale=0.5, n_controls=2)
     expected = []
     for text in (one for one in texts() if one.category == "mark"):
         ids = torch.tensor([[0, *model.tokenizer(text.text, add_special_tokens=False)["input_ids"]]])
 
         def halve(head: int):
-            return lambda z: torch.cat([z[:, :, :head], 0.5 * z[:, :, head : head + 1], z[:, :, head + 1 :]], dim=2)
+            def edit(z):
+                z = z.clone()
+                z[:, -1, head] *= 0.5
+                return z
+
+            return edit
 
         logits = model.logits(ids[:, :-1], edits={0: halve(1), 1: halve(2)})
         expected.append(float(logits.log_softmax(1)[0, ids[0, -1]]))
     assert float(found.log_prob.sel(function="word", target="mark")) == pytest.approx(np.mean(expected), abs=1e-5)
 
 
-@pytest.mark.parametrize(("layout", "positions", "from_step"), [("gpt2", "predicting", 0), ("llama", "answer", 1)])
-def test_one_pass_is_decoding_with_the_last_position_scaled(layout: Layout, positions: str, from_step: int) -> None:
+@pytest.mark.parametrize("layout", ["gpt2", "llama"])
+def test_one_pass_is_decoding_with_the_last_position_scaled(layout: Layout) -> None:
     """With a cache, which keeps what later layers make of scaled heads; step 0 is the pass over the prompt."""
     toy = tiny_model(layout)
     toys = [AnsweredText(text, (Span(text.index("→") + 1, len(text)),), category="f") for text in DECODED]
     heads = [Head(0, 1), Head(1, 0), Head(1, 3), Head(2, 2)]
     adapted = HookedModel(toy.model, tokenizer=toy.tokenizer)
-    found = scale_function_heads(adapted, toys, {"f": heads}, positions=positions, scale=0.25, n_controls=0)
+    found = scale_function_heads(adapted, toys, {"f": heads}, scale=0.25, n_controls=0)
     factors = {layer: torch.ones(4, adapted.d_head[layer]) for layer in adapted.layers}
     for head in heads:
         factors[head.layer][head.head] = 0.25
     means = {}
-    for step in (from_step, 99):  # nothing is scaled from step 99 on
+    for step in (0, 99):  # nothing is scaled from step 99 on
         of_texts = []
         for text in toys:
             ids = [0, *toy.tokenizer(text.text, add_special_tokens=False)["input_ids"]]
@@ -85,19 +90,9 @@ def test_one_pass_is_decoding_with_the_last_position_scaled(layout: Layout, posi
             log_probs = stepwise_log_probs(toy.oracle, ids, n_prompt=prompt, factors=flat, from_step=step)
             of_texts.append(np.mean(log_probs))
         means[step] = np.mean(of_texts)
-    assert found.log_prob.item() == pytest.approx(means[from_step], abs=1e-6)
+    assert found.log_prob.item() == pytest.approx(means[0], abs=1e-6)
     assert found.clean_log_prob.item() == pytest.approx(means[99], abs=1e-6)
-    assert abs(means[from_step] - means[99]) > 1e-3
-    assert found.attrs["positions"] == positions
-
-
-def test_answers_of_one_token_are_predicted_before_they_are_scaled(model: HookedModel) -> None:
-    found = scale_function_heads(model, texts(), {"word": [FIRST]}, positions="answer", n_controls=0)
-    np.testing.assert_array_equal(found.log_prob.sel(function="word"), found.clean_log_prob)
-    everywhere = scale_function_heads(model, texts(), {"word": [FIRST]}, positions="all", n_controls=0)
-    assert (everywhere.log_prob.sel(target="word") < everywhere.clean_log_prob.sel(target="word") - 1).all()
-    with pytest.raises(OptionError, match=r"'predicting', .* got 'last'"):
-        scale_function_heads(model, texts(), {"word": [FIRST]}, positions="last")
+    assert abs(means[0] - means[99]) > 1e-3
 
 
 def test_heads_may_come_from_a_rule_and_a_function_without_heads_has_no_numbers(model: HookedModel) -> None:
@@ -116,12 +111,14 @@ def test_heads_may_come_from_a_rule_and_a_function_without_heads_has_no_numbers(
     assert np.isnan(found.p.sel(function="mark"))
 
 
-def test_p_values_compare_drops_with_those_of_the_controls(model: HookedModel) -> None:
+def test_p_values_compare_drops_with_those_of_the_controls() -> None:
+    toy = tiny_model("llama")
+    adapted = HookedModel(toy.model, tokenizer=toy.tokenizer)
+    made = [AnsweredText(f"w{n}→w{n + 1}", (Span(3, 5),), category="ab"[n % 2]) for n in range(1, 9)]
     apart = 0
     for first, second in (("L0H0", "L0H3"), ("L0H0", "L1H1"), ("L0H2", "L1H0"), ("L0H3", "L1H3")):
-        options = {"positions": "all", "n_controls": 6, "seed": 1}  # only together do positions harm both functions
-        found = scale_function_heads(model, texts(), {"word": [first, second]}, **options).sel(function="word")
-        own, other = (found.sel(target=name) for name in ("word", "mark"))
+        found = scale_function_heads(adapted, made, {"a": [first, second]}, n_controls=6, seed=1).sel(function="a")
+        own, other = (found.sel(target=name) for name in "ab")
         drop, aside = (float(one.clean_log_prob - one.log_prob) for one in (own, other))
         random, beside = ((one.clean_log_prob - one.control_log_prob).values for one in (own, other))
         assert float(found.p) == (1 + (random >= drop).sum()) / 7

@@ -10,8 +10,6 @@ def test_the_paper_preset_holds_the_constants_of_the_specification() -> None:
     # Linear(2d -> 64) shared by heads, Linear(512), ReLU, Dropout .3, AdamW 1e-4, 100 epochs; batch 32 is ours.
     assert asdict(PRESETS["cogmirrors2025"]) == {
         "at": "predicting",
-        "answers": "given",
-        "max_new_tokens": 128,
         "top_tokens": 5,
         "projection": 64,
         "hidden": 512,

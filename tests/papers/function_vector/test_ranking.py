@@ -7,14 +7,14 @@ import pytest
 import xarray as xr
 from simulated import block, tree
 
-from headcats.base.errors import DataError, OptionError
-from headcats.papers.function_vector.ranking import rank_heads, steering_heads
+from headcats.base.errors import OptionError
+from headcats.papers.function_vector.ranking import ranked, steering_heads
 from headcats.scores.scoring import score
 
 LABEL = "function_vector_patch@last"
 
 
-def table(raw: object, **attrs: str) -> xr.Dataset:
+def table(raw: object) -> xr.Dataset:
     """Scores of tasks `raw (task, layer, head)`."""
     values = np.asarray(raw, dtype=float)
     return xr.Dataset(
@@ -24,13 +24,13 @@ def table(raw: object, **attrs: str) -> xr.Dataset:
             "layer": np.arange(values.shape[1]) + 1,
             "head": np.arange(values.shape[2]),
         },
-        attrs={"method": "function_vector_patch", "metric": "prob", "positions": "last", "effect": "total"} | attrs,
+        attrs={"metric": "prob"},
     )
 
 
 def test_equals_a_slow_replica() -> None:
     raw = np.random.default_rng(0).normal(size=(5, 3, 4))
-    found = rank_heads(table(raw), 12)
+    found = ranked(table(raw), 12)
     means = {
         (layer, head): sum(raw[task, layer, head] for task in range(5)) / 5 for layer in range(3) for head in range(4)
     }
@@ -40,17 +40,14 @@ def test_equals_a_slow_replica() -> None:
     assert found["rank"].values.tolist() == list(range(1, 13))
     for rank, (_, layer, head) in enumerate(expected):
         np.testing.assert_array_equal(found["task_effect"][rank], raw[:, layer - 1, head])
-    assert (found["low"] < found["effect"]).all()
-    assert (found["effect"] < found["high"]).all()
     assert found.attrs == {"method": "function_vector_patch", "metric": "prob", "n_tasks": 5, "n_heads": 12}
-    short = rank_heads(table(raw), 3)
+    short = ranked(table(raw), 3)
     assert short["name"].values.tolist() == found["name"].values[:3].tolist()
-    np.testing.assert_allclose(short["low"], found["low"][:3])
 
 
 def test_the_papers_number_of_heads() -> None:
     # Todd et al. (2024) sum 10 heads of GPT-J.
-    assert [inspect.signature(each).parameters["n"].default for each in (rank_heads, steering_heads)] == [10, 10]
+    assert inspect.signature(steering_heads).parameters["n"].default == 10
 
 
 def test_nothing_is_divided_by_the_gap() -> None:
@@ -63,43 +60,19 @@ def test_nothing_is_divided_by_the_gap() -> None:
     results = tree(blocks, categories=dict.fromkeys(blocks, "Knowledge"), name=LABEL)
     scores = score(results, method="function_vector_patch")
     assert scores["effect"].mean("task").argmax("head").item() == 0
-    found = rank_heads(scores, 2)
+    found = ranked(scores, 2)
     assert found["name"].values.tolist() == ["L0H1", "L0H0"]
     np.testing.assert_allclose(found["effect"], [0.15, 0.025])
-
-
-def test_the_interval_is_over_tasks() -> None:
-    raw = np.random.default_rng(1).normal(loc=0.5, size=(60, 1, 2))
-    found = rank_heads(table(raw), 1)
-    width = float((found["high"] - found["low"])[0])
-    place = raw.mean(axis=0).ravel().argmax()
-    assert width == pytest.approx(2 * 1.96 * raw[:, 0, place].std(ddof=1) / np.sqrt(60), rel=0.1)
-    xr.testing.assert_identical(found, rank_heads(table(raw), 1))
-    alone = rank_heads(table(raw[:1]), 1)
-    assert alone["low"].isnull().all()
-    assert alone["high"].isnull().all()
 
 
 def test_ties_stand_in_the_order_of_the_layers_and_missing_heads_are_not_ranked() -> None:
     raw = np.full((3, 2, 3), 0.25)
     raw[:, 1, 2] = np.nan
     raw[1, 0, 1] = np.nan  # no number in one task
-    found = rank_heads(table(raw), 4)
+    found = ranked(table(raw), 4)
     assert found["name"].values.tolist() == ["L1H0", "L1H2", "L2H0", "L2H1"]
     assert found.attrs["n_heads"] == 4
     with pytest.raises(OptionError, match=r"1 to 4, .* 3 tasks; got 5"):
-        rank_heads(table(raw), 5)
-    many = rank_heads(table(np.full((2, 5, 10), 0.25)), 50)
+        ranked(table(raw), 5)
+    many = ranked(table(np.full((2, 5, 10), 0.25)), 50)
     assert many["name"].values.tolist() == [f"L{layer + 1}H{head}" for layer in range(5) for head in range(10)]
-
-
-def test_other_scores_are_refused_by_name() -> None:
-    raw = np.ones((2, 1, 2))
-    with pytest.raises(DataError, match=r"denoising_patch at "):
-        rank_heads(table(raw, method="denoising_patch"))
-    with pytest.raises(DataError, match="at all"):
-        rank_heads(table(raw, positions="all"))
-    with pytest.raises(DataError, match="takes scores"):
-        rank_heads(table(raw).drop_vars("raw"))
-    with pytest.raises(DataError, match="no task"):
-        rank_heads(table(raw).isel(task=[]))

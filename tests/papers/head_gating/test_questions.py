@@ -183,17 +183,6 @@ def test_solutions_are_those_of_problems_with_a_final_answer() -> None:
     assert list(found.rows.report.dropped.values()) == [1]  # another answer to the same problem
 
 
-def test_rows_in_another_language_than_most_are_counted() -> None:
-    asked = ["What is it?", "Что это такое?", "Where?", "Was ist π?"]
-    rows = [{"question": text, "answer": f"a {number}"} for number, text in enumerate(asked)]
-    found = read_questions(rows)
-    assert [question.number for question in found] == [1, 3, 4]
-    ((reason, count),) = found.rows.report.dropped.items()
-    assert ("CYRILLIC" in reason, count, found.rows.report.kept) == (True, 1, 3)
-    named = [row | {"lang": lang} for row, lang in zip(rows, ["en", "en", "en", "de"], strict=True)]
-    assert [question.number for question in read_questions(named)] == [1, 2, 3]
-
-
 def test_a_fixed_question_with_other_options_is_another_item() -> None:
     """As in BIG-bench's hyperbaton, where the options alone differ."""
     options = [("a big dog", "a dog big"), ("an old cat", "a cat old")]

@@ -20,12 +20,11 @@ from headcats.tasks.suites import suite
 pytestmark = pytest.mark.usefixtures("joint_methods")
 
 
-def test_a_block_is_drawn_by_every_figure_of_its_method():
-    declared = Declaration("lengths", kind="joint", figure="head_scores", more_figures=("score_table",))
+def test_a_block_is_drawn_by_the_figure_of_its_method():
+    declared = Declaration("lengths", kind="joint", figure="head_scores")
     block = xr.Dataset({"score": 1.0}, attrs={"declaration": declared.as_text()})
     results = RunResults(xr.DataTree.from_dict({"/_suite/lengths": block}))
-    for figure in ("head_scores", "score_table"):
-        assert joint_block(results, figure).identical(block)
+    assert joint_block(results, "head_scores").identical(block)
     assert joint_block(results, "head_grid") is None
 
 
