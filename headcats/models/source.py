@@ -13,8 +13,7 @@ from typing import Any
 
 from headcats.base import registry
 from headcats.base.errors import ModelError, OptionError, pluralize, unknown_name_message
-from headcats.base.hub import fetch_snapshot
-from headcats.base.hub_problem import HubProblem
+from headcats.base.hub import HubProblem, fetch_snapshot
 from headcats.results.whole_file import check_path
 
 TEXT_ONLY = (
