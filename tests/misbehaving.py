@@ -82,10 +82,6 @@ class OnTask:
         return behave("__call__", lambda model: task_block(), model)
 
 
-class Bare:
-    """A method that lacks everything."""
-
-
 def summary(block: xr.Dataset) -> Any:
     """Of a joint method."""
     return behave("summary", lambda block: ["It is so."], block)
