@@ -1,13 +1,9 @@
 """Parquet and tables of `datasets`, on disk and of the hub, by the code of the libraries themselves."""
 
-from types import SimpleNamespace
-
 import datasets
-import huggingface_hub
 import pyarrow as pa
 import pytest
 from for_each import for_each
-from huggingface_hub.errors import RepositoryNotFoundError
 from pyarrow import parquet
 from tasks.files.layout_files import write
 
@@ -82,49 +78,7 @@ def test_what_the_hub_serves(tmp_path, monkeypatch):
         loaded_records(str(home), "default", "dev")
 
 
-@pytest.fixture
-def hub(monkeypatch):
-    """What the hub answers when it is asked for a dataset: set `hub.error` to an exception."""
-
-    class Answer:
-        error: Exception | None = None
-
-    def dataset_info(*arguments, **options):
-        if Answer.error is not None:
-            raise Answer.error
-
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", dataset_info)
-    return Answer
-
-
-@for_each("address", ["hf://datasets/nobody/nothing", "hf://datasets/nobody/nothing/default/train"])
-def test_the_hub_without_network(address, hub, capfd):
-    was_offline = datasets.config.HF_HUB_OFFLINE
-    hub.error = ConnectionError("Name or service not known")
-    with pytest.raises(DataError, match=r"nobody/nothing.* the cache") as caught:
-        hc.suite(address)
-    assert "\n" not in str(caught.value)
-    assert capfd.readouterr() == ("", "")
-    assert datasets.config.HF_HUB_OFFLINE is was_offline
-
-
-def test_a_cached_dataset_without_network(hub, monkeypatch):
-    split = datasets.Dataset.from_dict(PAIRS)
-    cached = {"capitals": datasets.DatasetDict({"train": split}), "two": datasets.DatasetDict(a=split, b=split)}
-    monkeypatch.setattr(datasets, "load_dataset", lambda name, *_, **__: cached[name.rpartition("/")[2]])
-    hub.error = ConnectionError("Name or service not known")
-    assert hc.suite("hf://datasets/user/capitals").tasks[0].drops.kept == 2
-    with pytest.raises(DataError, match="'a', 'b'"):
-        hc.suite("hf://datasets/user/two")
-
-
-def test_a_dataset_that_the_hub_does_not_show(hub):
-    hub.error = RepositoryNotFoundError("404 Client Error", response=SimpleNamespace(headers={}, request=None))
-    with pytest.raises(DataError, match="no dataset 'nobody/nothing'"):
-        hc.suite("hf://datasets/nobody/nothing")
-
-
-def test_whatever_a_loader_raises_is_one_sentence(hub, monkeypatch):
+def test_whatever_a_loader_raises_is_one_sentence(monkeypatch):
     def load(*arguments, **options):
         raise ArithmeticError("first line\nsecond line")
 
@@ -149,7 +103,7 @@ def test_a_folder_is_not_taken_for_a_dataset_of_the_hub(tmp_path, monkeypatch):
         hc.suite("hf://datasets/user/capitals")
 
 
-def test_an_address_of_the_hub_names_the_suite(hub, monkeypatch):
+def test_an_address_of_the_hub_names_the_suite(monkeypatch):
     asked = []
 
     def load(*arguments, **options):
