@@ -117,6 +117,8 @@ def _class_doc(path: str) -> str | None:
 
 
 _DIMS = ("metric", "prompt", "layer", "head")
+
+
 def _guarded(method: str, member: Callable[..., Any], *, code: str, kind: str = "") -> Callable[..., Any]:
     """A member of a method of that name, called through its guard, whose result is checked; `code` is the method's."""
     guard = Guard("Method", method, code if is_built_in(member) else member)

@@ -1,18 +1,13 @@
-"""How much memory there is, on any kind of device, how much of it a sweep may use, and how much a computation takes."""
+"""How much memory there is, on any kind of device, and how much of it a sweep may use."""
 
 import contextlib
 import re
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
 
 import psutil
 import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from headcats.base.errors import OptionError
 
@@ -78,43 +73,3 @@ def _container_limits() -> Iterator[int]:
                     statistics = dict(row.split() for row in (folder / "memory.stat").read_text("utf-8").splitlines())
                     room = int((folder / limit).read_text("utf-8")) - int((folder / used).read_text("utf-8"))
                     yield room + int(statistics[cached])
-
-
-def peak_bytes(work: Callable[[], object]) -> int:
-    """Largest number of bytes that tensors made by `work` take at a time."""
-    with _Counting() as counting:
-        work()
-    return counting.peak
-
-
-class _Counting(TorchDispatchMode):
-    """Sees the result of every operation, and when its storage is freed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.peak = self._now = 0
-        self._storages: dict[int, weakref.ref[Any]] = {}
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run the operation; its result may be a view of what it was given."""
-        result = func(*args, **(kwargs or {}))
-        given = {id(storage) for storage in _storages((args, kwargs))}
-        for storage in _storages(result):
-            if id(storage) not in given and id(storage) not in self._storages:
-                self._add(storage)
-        return result
-
-    def _add(self, storage: Any) -> None:
-        key, size = id(storage), storage.nbytes()
-
-        def freed(_: Any) -> None:
-            self._now -= size
-            del self._storages[key]
-
-        self._storages[key] = weakref.ref(storage, freed)
-        self._now += size
-        self.peak = max(self.peak, self._now)
-
-
-def _storages(values: Any) -> list[Any]:
-    return [value.untyped_storage() for value in tree_leaves(values) if isinstance(value, Tensor)]

@@ -163,18 +163,6 @@ class CausalMethod:
 
         return sweep_memory(self.intervention, model, batch, positions=positions, budget=budget, path=path, unit=unit)
 
-    def rehearse(
-        self, inputs: "TaskInputs", *, positions: str, reference: str | None = None, unit: str = HEAD
-    ) -> float:
-        """Do a part of the sweep of the first batch as `on_part` does it, to see what that takes.
-
-        Returns its share of the `work` on that batch; a DataError as `on_part`.
-        """
-        from headcats.methods.causal.on_task import sweep_part
-
-        kind = (reference or self.references[0]) if self.references else None
-        return sweep_part(self.intervention, inputs, positions=positions, reference=kind, unit=unit)
-
     def announce(self, runs: "BaseRuns", *, positions: str, path: str) -> None:
         """Tell the unpatched runs, not made yet, what `on_part` will read of them, so that each is made once."""
         from headcats.sweeps.batch_sweep import announce
