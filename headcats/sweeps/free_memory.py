@@ -14,10 +14,6 @@ from headcats.base.errors import OptionError
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b(?:ytes)?)?\s*", re.IGNORECASE)
 _MOST = 10**18  # bytes, more than there are: a number that any float can hold
 _CGROUPS, _CGROUPS_OF_PROCESS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-_CGROUP_FILES = {
-    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    2: ("memory.max", "memory.current", "inactive_file"),
-}
 
 # Processes that compute with the memory of this machine at once.
 _sharing = ContextVar("sharing", default=1)
@@ -57,19 +53,14 @@ def free_memory(device: torch.device) -> int:
 
 
 def _container_limits() -> Iterator[int]:
-    """Bytes that each enclosing control group of Linux leaves, in version 2 and in version 1."""
+    """Bytes that each enclosing control group of Linux (version 2) leaves."""
     with contextlib.suppress(OSError):
-        for line in _CGROUPS_OF_PROCESS.read_text("utf-8").splitlines():
-            _, controllers, path = line.split(":", 2)
-            if controllers and "memory" not in controllers.split(","):
-                continue
-            root = _CGROUPS / "memory" if controllers else _CGROUPS
-            limit, used, cached = _CGROUP_FILES[1 if controllers else 2]
-            # Inside a container the path may be that of the host: then only the root is there.
-            inner = Path(path.lstrip("/"))
-            for folder in (root / inner, *(root / parent for parent in inner.parents)):
-                with contextlib.suppress(OSError, ValueError, KeyError):
-                    # Cached files count as used, but make room when asked to.
-                    statistics = dict(row.split() for row in (folder / "memory.stat").read_text("utf-8").splitlines())
-                    room = int((folder / limit).read_text("utf-8")) - int((folder / used).read_text("utf-8"))
-                    yield room + int(statistics[cached])
+        lines = _CGROUPS_OF_PROCESS.read_text("utf-8").splitlines()
+        # Inside a container the path may be that of the host: then only the root is there.
+        inner = next((Path(line.removeprefix("0::/")) for line in lines if line.startswith("0::/")), Path())
+        for folder in (_CGROUPS / inner, *(_CGROUPS / parent for parent in inner.parents)):
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                # Cached files count as used, but make room when asked to.
+                statistics = dict(row.split() for row in (folder / "memory.stat").read_text("utf-8").splitlines())
+                limit, used = (int((folder / f"memory.{name}").read_text("utf-8")) for name in ("max", "current"))
+                yield limit - used + int(statistics["inactive_file"])
