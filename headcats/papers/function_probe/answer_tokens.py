@@ -16,8 +16,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
-from headcats.models.generation import Generated, LineEnds, generate, line_ends
 from headcats.models.hooks import Edit, hook_z
+from headcats.papers.generation import Generated, LineEnds, generate, line_ends
 from headcats.prompts.answered import AnsweredBatch, AnsweredText
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span

@@ -19,9 +19,9 @@ from typing import Any
 
 from headcats.base.errors import DataError
 from headcats.base.registry import register
+from headcats.papers.any_records import language_of, other_languages
 from headcats.prompts.drop_report import DropReport
 from headcats.results.categories import FUNCTIONS
-from headcats.tasks.files.any_records import language_of, other_languages
 from headcats.tasks.files.file_task import FileContent, FileTask, Layout
 from headcats.tasks.files.kept_rows import keep_rows
 from headcats.tasks.files.records import Texts

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from headcats.base.errors import DataError, OptionError, UnknownNameError, unknown_name_message
+from headcats.papers.any_records import FIELDS, file_records, language_of, other_languages
 from headcats.papers.token_probe.items import AnsweredItem, Item, Question, find_text, gives_none
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.tokens import check_bos
-from headcats.tasks.files.any_records import FIELDS, file_records, language_of, other_languages
 from headcats.tasks.files.questions import LIST, read_list
 from headcats.tasks.files.records import ABSENT, EMPTY, by_meaning, find
 

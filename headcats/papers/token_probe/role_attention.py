@@ -14,8 +14,8 @@ from headcats.base.errors import DataError, OptionError
 from headcats.base.registry import preset_of
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
-from headcats.models.generation import equal_lengths
 from headcats.models.patterns import attention_patterns
+from headcats.papers.generation import equal_lengths
 from headcats.papers.token_probe.answers import Answer, answer_questions
 from headcats.papers.token_probe.items import AnsweredItem, Item, Question
 from headcats.papers.token_probe.role_patching import by_layer_and_role, shared_roles, tasks_of
