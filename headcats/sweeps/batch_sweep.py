@@ -55,8 +55,8 @@ def sweep(
             one length or the same roles.
         unit: What is replaced at a time: "head", or "kv_group", all query heads that share keys and values. The axis
             `head` then counts the groups of a layer, by their key-value head.
-        path: "auto" takes the fastest path that is exact on this model; "hooked" is the reference: one ordinary forward
-            pass per head and prompt, heads batched; "last_position" and "suffix" insist on a fast path.
+        path: "auto" takes the fastest path that is exact on this model (the attribute `path` says which); "hooked" is
+            the reference: one ordinary forward pass per head and prompt, heads batched.
         reference: Held-out prompts for methods that take a mean or a sample. Without it, `mean_ablation` takes the
             batch's clean prompts at the same position, and `resample_ablation` and `other_item_patch` another prompt of
             the batch.
@@ -75,8 +75,8 @@ def sweep(
 
     Raises:
         UnknownNameError: Unknown method, metric, unit or path.
-        OptionError: A fast path by name that cannot run here; groups of a model whose heads share nothing; a function
-            that is no metric, or gives anything but one real number per row.
+        OptionError: Groups of a model whose heads share nothing; a function that is no metric, or gives anything but
+            one real number per row.
         DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align, or
             prompts without the second corruption that the method reads.
         ModelError: NaN in the weights, active dropout, a hook that does not fire.

@@ -151,9 +151,7 @@ def measure_positions(
     ran = []
     for position in range(everywhere.first, last + 1):
         at = AtPosition(everywhere, position)
-        # A path by name is that of several positions; the last one has a path of its own.
-        asked = "last_position" if path == "suffix" and position == last else path
-        ran.append(choose(runs.model, run.continued, change=at.change, path=asked))
+        ran.append(choose(runs.model, run.continued, change=at.change, path=path))
         is_read = position == last or ran[-1].path == "hooked"
         places = [place for place, heads in enumerate(sets) if is_read or heads[0].layer < last_block]
         chosen = [sets[place] for place in places]

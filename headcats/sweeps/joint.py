@@ -48,7 +48,7 @@ def joint_sweep(
         sets: Sets of heads: `Head`, "L9H6", "9.6" or (layer, head).
         metrics: Names of metrics, or functions.
         positions: "last", "answer", "all" or a token role; None takes the method's own.
-        path: "auto", "hooked", or a fast path by name.
+        path: "auto" or "hooked".
         reference: Held-out prompts.
         memory: Limit, such as "4GB".
 

@@ -46,7 +46,7 @@ def test_sweeps(layout: Any, path: str, method: str, device: str) -> None:
     options: dict[str, Any] = {"metrics": METRICS, "positions": "last" if path == "last_position" else "all"}
     if method == "mean_ablation":
         options["reference"] = random_batch(4, 12, seed=50)
-    found = sweep(here, batch, method, path=path, **options)
+    found = sweep(here, batch, method, path="hooked" if path == "hooked" else "auto", **options)
     expected = sweep(there, batch, method, path="hooked", **options)
     assert found.attrs["path"] == path
     assert here.device.type == device

@@ -37,7 +37,7 @@ GROUPED = {
 
 def sweep_ratio(model: HookedModel, batch: PromptBatch, path: str, positions: str, metric: str, limit: str) -> float:
     """Estimated by measured peak of a sweep, its unpatched runs included."""
-    options = {"metrics": [metric], "positions": positions, "path": path}
+    options = {"metrics": [metric], "positions": positions, "path": "hooked" if path == "hooked" else "auto"}
     first = sweep(model, batch, "denoising_patch", memory=limit, **options)  # with its self-check, once per model
     assert first.attrs["path"] == path
     different = int((batch.clean != batch.corrupted).any(0).nonzero()[0])

@@ -108,7 +108,7 @@ class CausalMethod:
             metrics: Names of metrics, or functions, all read from the same forward passes.
             positions: "last", "answer", "all", a token role or "each"; None takes the method's own.
             unit: "head", or "kv_group" to replace the heads that share keys and values at once.
-            path: "auto", "hooked" or a fast path by name.
+            path: "auto" or "hooked".
             reference: Held-out prompts, for a method that replaces by their mean or a sample.
             memory: Limit beside the model's weights, such as "4GB".
 
