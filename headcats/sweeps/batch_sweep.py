@@ -162,14 +162,6 @@ def prepare(
             ModelWarning,
             stacklevel=4,
         )
-    between_two = intervention.keeps_agreement and not intervention.uses_second
-    if between_two and torch.equal(runs.batch.clean, runs.batch.corrupted):
-        warnings.warn(
-            f"Clean and corrupted prompts are the same, so {intervention.name} changes nothing: every effect is 0 of a "
-            "gap of 0.",
-            ModelWarning,
-            stacklevel=4,
-        )
     mask = runs.batch.positions("all" if positions == EACH else positions, of=intervention.base)
     length = runs.base_run(intervention.base).continued.length
     if positions == EACH:

@@ -126,7 +126,6 @@ def test_hybrids_cover_their_attention_layers(name: str, positions: str) -> None
 
 
 class TestPaths:
-    @pytest.mark.filterwarnings("ignore:Clean and corrupted prompts are the same")
     @pytest.mark.parametrize(("n_shared", "name"), spread([0, 1, 9, 10], [("gpt2",), ("mistral",)]))
     def test_wherever_the_prompts_part(self, n_shared: int, name: str) -> None:
         fast, _, differences = both(tiny_bridge(name), prefixed_batch(3, 10, n_shared), "denoising_patch", "all")
@@ -145,7 +144,6 @@ class TestPaths:
             expected = [True] * 3 if positions == "all" else [False, True, False]
             assert (effects(plain)[:, 0].max(1) > 1e-3).tolist() == expected
 
-    @pytest.mark.filterwarnings("ignore:Clean and corrupted prompts are the same")
     @pytest.mark.parametrize(
         ("n_pos", "name", "positions"), each_value([1, 2, 3], ["gpt2", "gptj", "gemma3"], ["last", "all"])
     )
