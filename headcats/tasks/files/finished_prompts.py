@@ -1,11 +1,17 @@
-"""Finished prompts of tables: `clean, corrupted` with `answer, wrong` as text, or as token ids (EAP-IG)."""
+"""Finished prompts of tables: `clean, corrupted` with `answer, wrong` as text or as token ids, or with a `label`.
 
+The last two are the layouts of EAP-IG. Of greater_than_data.csv (`The war lasted from the year 1732 to the year 17`,
+label 32) every later year of the century is right, and the corrupted prompt names an early year of the same century.
+"""
+
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from headcats.base.errors import DataError, first_line, pluralize
 from headcats.prompts.pair import PromptPair, lacks_space
+from headcats.statistics.random_streams import stream
 from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.kept_rows import keep_rows
 from headcats.tasks.files.records import (
@@ -24,10 +30,12 @@ from headcats.tasks.files.records import (
 )
 
 _SEVERAL = ("answers", "wrong_answers")
+_LABEL = "label"
+_CENTURY = re.compile(r"\d\d$", flags=re.ASCII)
 _IDS = {"correct_idx": "answer", "incorrect_idx": "wrong"}
 
 
-def contrast_task(records: Records) -> FileTask | None:
+def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | None:
     """The task; None if no column means clean, or none corrupted, a DataError if those of the answers are missing."""
     names = by_meaning(records.columns, file=records.file)
     clean, corrupted, answer, wrong, item = (
@@ -61,7 +69,7 @@ def contrast_task(records: Records) -> FileTask | None:
             for number, (clean, corrupted, answer, wrong, *item) in rows.chosen(n, seed=seed)
         ]
 
-    notes = [f"prompts ({', '.join(columns)})"]
+    notes = [f"{layout} ({', '.join(columns)})"]
     if set(columns) & set(_SEVERAL):
         notes.append("of several answers the first")
     if n := counts["spaced"]:
@@ -83,6 +91,53 @@ def _with_spaces(texts: Texts) -> Texts | str:
     if answer == wrong:
         return "answer equals distractor"
     return (clean, corrupted, answer, wrong, *answers[2:])
+
+
+def year_task(records: Records) -> FileTask | None:
+    """The task of the columns clean, corrupted and label; None if one of them is missing.
+
+    The answer is drawn from the years after the label, the distractor from those that are wrong after the clean prompt
+    and right after the corrupted one.
+    """
+    names = by_meaning(records.columns, file=records.file)
+    clean, corrupted = (find(names, synonyms, file=records.file) for synonyms in (CLEAN, CORRUPTED))
+    if clean is None or corrupted is None or _LABEL not in names:
+        return None
+
+    def read() -> Iterator[Row]:
+        for number, texts in records.texts((clean, corrupted, names[_LABEL]), strip=False):
+            yield number, texts if isinstance(texts, str) else _with_years(*texts, place=records.place(number))
+
+    rows, unit = keep_rows(read(), file=records.file, place=records.place, output=2), records.unit
+
+    def make(n: int, *, seed: int) -> list[PromptPair]:
+        pairs = []
+        for number, (clean, corrupted, label, early) in rows.chosen(n, seed=seed):
+            draws = stream(seed, "year", clean, corrupted)
+            answer = draws.integers(int(label) + 1, 100)
+            wrong = draws.integers(int(early) + 1, int(label) + 1)
+            key = f"{unit} {number}"
+            pairs.append(PromptPair(key, clean, clean, corrupted, f"{answer:02d}", f"{wrong:02d}"))
+        return pairs
+
+    layout = f"greater-than prompts ({clean}, {corrupted}, {names[_LABEL]}); years drawn from the seed"
+    return FileTask(layout, make, rows.report)
+
+
+def _with_years(clean: str, corrupted: str, label: str, *, place: str) -> Texts | str:
+    """The prompts and the years of both, or why the row is dropped."""
+    century = _CENTURY.search(clean)
+    early = re.search(f"{century[0]}([0-9]{{2}})", corrupted) if century and _CENTURY.search(corrupted) else None
+    if early is None or not label.isdecimal() or f"{century[0]}{int(label):02d}" not in clean:  # type: ignore[index]
+        raise DataError(
+            f"{place}: the label {label!r:.20} is no text that continues {clean!r:.80}, nor the two digits of a year "
+            "in it; write the right and the wrong continuation in columns 'answer' and 'wrong'."
+        )
+    if int(label) > 98:
+        return "no later year in the century"
+    if int(label) <= int(early[1]):
+        return "no wrong year after that of the corrupted prompt"
+    return clean, corrupted, str(int(label)), str(int(early[1]))
 
 
 def with_answers(records: Records, *, tokenizer: str) -> Records:

@@ -10,7 +10,7 @@ from headcats.base.guard import Guard
 from headcats.base.registry import lookup, names
 from headcats.tasks.files.content import JSON, LINES, UnknownLayoutError, check_safe
 from headcats.tasks.files.file_task import FileContent, Layout
-from headcats.tasks.files.finished_prompts import contrast_task, with_answers
+from headcats.tasks.files.finished_prompts import contrast_task, with_answers, year_task
 from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.options import option_task
 from headcats.tasks.files.records import Records
@@ -42,6 +42,11 @@ def _of_json(content: Any, file: str, settings: FileSettings) -> FileContent:
             return tasks
     if isinstance(content, dict) and "samples" in content:
         return FileContent((relation_task(content, file=file, templates=settings.templates),))
+    if isinstance(content, dict) and isinstance(content.get("prompts"), list):
+        records = json_records(content["prompts"], file=file)
+        ignored = [name for name in content if name != "prompts"]
+        layout = "auto-circuit prompts" + (f" without {', '.join(ignored)}" if ignored else "")
+        return record_content(records, settings, layout=layout)
     if isinstance(content, list):
         return record_content(json_records(content, file=file), settings)
     if isinstance(content, dict) and file.lower().endswith(LINES):
@@ -57,10 +62,13 @@ def _is_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
-def record_content(records: Records, settings: FileSettings) -> FileContent:
+def record_content(records: Records, settings: FileSettings, *, layout: str = "prompts") -> FileContent:
     """The one task of a table of prompts, questions with options, or word pairs."""
     records = with_answers(records, tokenizer=settings.tokenizer)
-    if (prompts := contrast_task(records)) is not None:
+    names = {str(column).strip().casefold() for column in records.columns}
+    of_years = "label" in names and not names & {"answer", "wrong", "distractor", "wrong_answer", "corrupted_label"}
+    prompts = (year_task(records) if of_years else None) or contrast_task(records, layout=layout)
+    if prompts is not None:
         _refuse_templates(settings, records.file, "finished prompts")
         return FileContent((prompts,))
     if (questions := option_task(records)) is not None:

@@ -47,6 +47,14 @@ IOI_CSV = (
     '"Ann and Bob met, Ann told","Ann and Bob met, Bob told", Bob, Ann\n'
     '"Tom and Sue met, Tom told","Tom and Sue met, Sue told", Sue, Tom\n'
 )
+GREATER_THAN_CSV = (
+    "clean,corrupted,label\n"
+    "The siege lasted from the year 1452 to the year 14,The siege lasted from the year 1401 to the year 14,52\n"
+    "The siege lasted from the year 1699 to the year 16,The siege lasted from the year 1601 to the year 16,99\n"
+    "The strike lasted from the year 1703 to the year 17,The strike lasted from the year 1701 to the year 17,3\n"
+)
+
+
 KINDS = {"kinds": {"Retrieval": [["France", "Paris"], ["Italy", "Rome"], ["Italy", ""]],
                    "Calculation": [["5", "9"], ["6", "8"]], "Induction": [["one", "many"]]}}  # fmt: skip
 """Of a layout that `register_kinds` registers."""

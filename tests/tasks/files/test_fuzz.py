@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
-from tasks.files.layout_files import IOI_CSV, RELATION
+from tasks.files.layout_files import GREATER_THAN_CSV, IOI_CSV, RELATION
 
 import headcats as hc
 from headcats.base.errors import DataError
@@ -54,6 +54,7 @@ def parquet_bytes() -> bytes:
 KNOWN = {
     "relation.json": json.dumps(RELATION).encode(),
     "ioi.csv": IOI_CSV.encode(),
+    "greater_than.csv": GREATER_THAN_CSV.encode(),
     "pairs.parquet": parquet_bytes(),
 }
 

@@ -1,9 +1,11 @@
 """Each public layout, unchanged: what its prompts are, its category, and what the source says."""
 
+import pytest
 from for_each import for_each
 from tasks.files.layout_files import (
     AUTO_CIRCUIT,
     FUNCTION_VECTORS,
+    GREATER_THAN_CSV,
     IOI_CSV,
     KINDS,
     MAPS,
@@ -13,6 +15,7 @@ from tasks.files.layout_files import (
 )  # fmt: skip
 
 import headcats as hc
+from headcats.base.errors import DataError
 
 
 def only(path):
@@ -62,7 +65,7 @@ def test_auto_circuit(tmp_path):
     pair = task.pairs(10, seed=0)[1]
     assert (pair.clean, pair.corrupted) == tuple(AUTO_CIRCUIT["prompts"][1][side] for side in ("clean", "corrupt"))
     assert (pair.answer, pair.distractor, pair.key) == (" Sue", " Tom", "record 2")
-    assert "under 'prompts'" in task.source
+    assert "without seq_labels, word_idxs" in task.source
 
 
 def test_a_table_of_prompts(tmp_path):
@@ -93,6 +96,28 @@ def test_items_are_the_clean_prompts_or_a_column(tmp_path):
     assert [pair.item for pair in task.pairs(10, seed=0)] == [pair.clean for pair in task.pairs(10, seed=0)]
     rows = "item,clean,corrupted,answer,wrong\nx,a,b, c, d\nx,e,f, g, h\n"
     assert [pair.item for pair in only(write(tmp_path / "i.csv", rows)).pairs(10, seed=0)] == ["x", "x"]
+
+
+def test_years_of_eap_ig(tmp_path):
+    task = only(write(tmp_path / "greater_than.csv", GREATER_THAN_CSV))
+    assert list(task.drops.dropped.values()) == [1]  # no later year in the century
+    draws = [task.pairs(10, seed=seed) for seed in range(30)]
+    assert {int(first.answer) > 52 for first, _ in draws} == {True}
+    assert {1 < int(first.distractor) <= 52 for first, _ in draws} == {True}
+    assert {second.distractor for _, second in draws} == {"02", "03"}
+    late = "clean,corrupted,label\nFrom 1798 to 17,From 1701 to 17,98\n"
+    last = only(write(tmp_path / "late.csv", late))
+    assert {last.pairs(1, seed=seed)[0].answer for seed in range(9)} == {"99"}
+    assert {len(pair.answer) for pairs in draws for pair in pairs} == {2}
+    assert len({first.answer for first, _ in draws}) > 5
+
+
+def test_a_label_that_is_no_year_is_refused(tmp_path):
+    rows = "clean,corrupted,label\nThe cat is,The dog is,1\n"
+    with pytest.raises(DataError, match=r"labels\.csv, line 2"):
+        hc.suite(write(tmp_path / "labels.csv", rows))
+    rows = "clean,corrupted,label,wrong\nThe cat is,The dog is, here, there\n"
+    assert only(write(tmp_path / "text.csv", rows)).pairs(1, seed=0)[0].answer == " here"
 
 
 def test_a_registered_layout_gives_several_tasks(tmp_path):
