@@ -71,9 +71,11 @@ def record_content(records: Records, settings: FileSettings, *, layout: str = "p
     if prompts is not None:
         _refuse_templates(settings, records.file, "finished prompts")
         return FileContent((prompts,))
-    if (questions := option_task(records)) is not None:
+    if (questions := option_task(records, answer=settings.answer)) is not None:
         _refuse_templates(settings, records.file, "questions with options")
         return FileContent((questions,))
+    if settings.answer:
+        raise DataError(f"suite.toml: {records.file} holds no questions with options: leave out 'answer'.")
     if (pairs := word_pair_task(records, templates=settings.templates)) is not None:
         return FileContent((pairs,))
     columns = ", ".join(map(repr, records.columns))

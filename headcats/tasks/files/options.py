@@ -1,4 +1,4 @@
-"""Questions with options as finished prompts: the options are listed, and the answer is the letter of one.
+"""Questions with options as finished prompts: the options are listed, and the answer is the letter of one, or its text.
 
     Which planet is the largest?
     A. Mars
@@ -20,10 +20,11 @@ from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
 from headcats.tasks.files.questions import BEYOND, LAYOUTS, LETTERS
 from headcats.tasks.files.records import EMPTY, Records, Row, Texts, by_meaning
+from headcats.tasks.files.settings import LETTER, TEXT
 
 
-def option_task(records: Records) -> FileTask | None:
-    """The task; None if the columns are of no layout with options."""
+def option_task(records: Records, *, answer: str = "") -> FileTask | None:
+    """The task; None if the columns are of no layout with options. `answer` is LETTER, also if "", or TEXT."""
     names = by_meaning(records.columns, file=records.file)
     layout = next((layout for layout in LAYOUTS if set(layout) <= names.keys()), None)
     if layout is None:
@@ -44,27 +45,38 @@ def option_task(records: Records) -> FileTask | None:
             f"{rows.report.examples[BEYOND]}: the answer is as large a number as there are options, which count from "
             "0: write the letter, or the text of the option."
         )
+    if answer == TEXT and len({_parts(texts)[0] for _, texts in rows}) < 2:
+        raise DataError(
+            f"{records.file}: every row asks the same question, so no prompt of a text can be corrupted by another "
+            'question: leave out answer = "text", and the answer is the letter of an option.'
+        )
     columns = ", ".join(names[name] for name in names if name in {*layout, *LETTERS.casefold()})
-    note = f"questions with options ({columns}), answered by the letter of an option"
-    return FileTask(note, partial(_prompts, rows, records.unit), rows.report)
+    note = f"questions with options ({columns}), answered by the {answer or LETTER} of an option"
+    return FileTask(note, partial(_prompts, rows, records.unit, answer), rows.report)
 
 
-def _prompts(rows: KeptRows, unit: str, n: int, *, seed: int) -> list[PromptPair]:
+def _prompts(rows: KeptRows, unit: str, answer: str, n: int, *, seed: int) -> list[PromptPair]:
     """One prompt a row: all in the order of the file, or `n` drawn from the seed if there are more.
 
-    The distractor is another option, drawn by question; in the corrupted prompt right option and distractor change
-    places.
+    The distractor is another option, drawn by question. Where the answer is a letter, right option and distractor
+    change places in the corrupted prompt; where it is a text, another question of the file is asked there.
     """
+    chosen = [(number, *_parts(texts)) for number, texts in rows.chosen(n, seed=seed)]
+    asked = list(dict.fromkeys(question for _, question, _, _ in chosen))
     pairs = []
-    for number, texts in rows.chosen(n, seed=seed):
-        question, options, right = _parts(texts)
+    for number, question, options, right in chosen:
         draws = stream(seed, "another option", question, *options)
         wrong = [place for place in range(len(options)) if place != right][draws.integers(len(options) - 1)]
-        swapped = list(options)
-        swapped[right], swapped[wrong] = options[wrong], options[right]
-        clean, corrupted = _listed(question, options), _listed(question, swapped)
-        answers = f" {LETTERS[right]}", f" {LETTERS[wrong]}"
-        pairs.append(PromptPair(f"{unit} {number}", clean, clean, corrupted, *answers))
+        clean, words = _listed(question, options), list(LETTERS)
+        if answer == TEXT:
+            others = [text for text in asked if text != question]
+            corrupted = _listed(others[draws.integers(len(others))], options) if others else clean
+            words = options
+        else:
+            swapped = list(options)
+            swapped[right], swapped[wrong] = options[wrong], options[right]
+            corrupted = _listed(question, swapped)
+        pairs.append(PromptPair(f"{unit} {number}", clean, clean, corrupted, f" {words[right]}", f" {words[wrong]}"))
     return pairs
 
 

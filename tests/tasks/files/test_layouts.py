@@ -173,6 +173,19 @@ def test_questions_with_options(tmp_path, name, content):
         assert pair.corrupted == pair.clean.replace(right, "*").replace(wrong, right).replace("*", wrong)
 
 
+def test_questions_answered_by_the_text_of_an_option(tmp_path):
+    write(tmp_path / "suite.toml", '[files."mcq.csv"]\nanswer = "text"')
+    red, blue = only(write(tmp_path / "mcq.csv", MCQ)).pairs(9, seed=0)
+    assert (red.answer, blue.answer) == (" one", " six")
+    assert red.distractor in (" two", " three")
+    assert (red.corrupted, blue.corrupted) == (red.clean.replace("red", "blue"), blue.clean.replace("blue", "red"))
+    with pytest.raises(DataError, match="same question"):
+        hc.suite(write(tmp_path / "mcq.csv", MCQ.replace("blue", "red")))
+    write(tmp_path / "suite.toml", '[files."mcq.csv"]\nanswer = "number"')
+    with pytest.raises(DataError, match="letter, text"):
+        hc.suite(tmp_path)
+
+
 def test_a_number_that_is_also_the_text_of_another_option_is_dropped(tmp_path):
     rows = "question,A,B,answer\nOne less than 2?,1,0,0\nOne less than 3?,2,5,0\n"
     task = only(write(tmp_path / "sums.csv", rows))
