@@ -83,6 +83,12 @@ def record_content(records: Records, settings: FileSettings, *, layout: str = "p
 
 
 def _way_out(columns: Sequence[str]) -> str:
+    if "one_prefix_prefix" in columns:
+        return (
+            "minimal pairs have no corrupted prompt. Write their prefix as 'clean', their good and bad word as "
+            "'answer' and 'wrong', and as 'corrupted' a prefix after which the bad word is right (`The cats` for `The "
+            "cat`)"
+        )
     if len(columns) == 2:
         return f"write 'input' for {columns[0]!r} and 'output' for {columns[1]!r}, or the other way round"
     return f"rename them: expected {LAYOUTS}"

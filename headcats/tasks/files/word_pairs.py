@@ -5,7 +5,8 @@
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,10 +18,14 @@ from headcats.statistics.random_streams import stream
 from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.json_file import json_records
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
-from headcats.tasks.files.records import INPUT, OUTPUT, TEXT, Records, Texts, by_meaning, find
+from headcats.tasks.files.records import INPUT, OUTPUT, TEXT, Records, Row, Texts, by_meaning, find
 
 SLOT = "{}"
 _TRIES = 16
+_SOURCE = "source"
+_LINK = re.compile(r"\s*(\w+://|www\.)\S+\s*$")
+_LOOKED_AT = 100
+_FINAL = "####"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +91,29 @@ def _other(rows: list[tuple[int, Texts]], answer: str, draws: np.random.Generato
 def word_pair_task(records: Records, *, templates: Sequence[str] = ()) -> FileTask | None:
     """The task, with finished prompts if there are templates; None if no column means input, or none output."""
     names = by_meaning(records.columns, file=records.file)
+    links = names.get(_SOURCE, "") if _holds_links(records, names.get(_SOURCE)) else ""
+    if links:
+        del names[_SOURCE]
     word, output = (find(names, synonyms, file=records.file) for synonyms in (INPUT, OUTPUT))
     word = names.get(TEXT) if word is None else word
+    if links and word is None and output is not None:
+        raise DataError(f"{records.file}: the column {links!r} holds links; call the column of the input 'input'.")
     if word is None or output is None or word == output:
         return None
     others = [names[name] for name in (*INPUT, TEXT, *OUTPUT) if name in names and names[name] not in (word, output)]
-    note = f"; {', '.join(others)} not taken" if others else ""
-    return _pair_task(records, word, output, templates=templates, layout=f"word pairs ({word} → {output}){note}")
+    notes = [f"word pairs ({word} → {output})", *([f"{links} holds links"] if links else [])]
+    notes += [f"{', '.join(others)} not taken"] if others else []
+    return _pair_task(records, word, output, templates=templates, layout="; ".join(notes))
+
+
+def _holds_links(records: Records, column: str | None) -> bool:
+    """True if most cells of the column are addresses, by the first rows; False where it has to be the input."""
+    if column is None or len(records.columns) == 2:
+        return False
+    place = records.columns.index(column)
+    first = itertools.islice((cells[place] for _, cells in records.read() if cells), _LOOKED_AT)
+    are_links = [isinstance(cell, str) and _LINK.match(cell) is not None for cell in first]
+    return 2 * sum(are_links) > len(are_links)
 
 
 def relation_task(content: dict[str, Any], *, file: str, templates: Sequence[str] = ()) -> FileTask:
@@ -123,9 +144,22 @@ def _templates(content: dict[str, Any], name: str, file: str) -> tuple[str, ...]
 
 
 def _pair_task(records: Records, word: str, output: str, *, templates: Sequence[str], layout: str) -> FileTask:
-    """The task of two columns."""
-    read = records.texts((word, output), strip=True)
-    rows = keep_rows(read, file=records.file, place=records.place, output=1)
+    """The task of two columns; of worked solutions, as of GSM8K, the output is what stands behind a mark."""
+    solved = 0
+
+    def read() -> Iterator[Row]:
+        nonlocal solved
+        for number, texts in records.texts((word, output), strip=True):
+            if isinstance(texts, str) or _FINAL not in texts[1]:
+                yield number, texts
+                continue
+            solved += 1
+            answer = texts[1].rpartition(_FINAL)[2].strip()
+            yield number, (texts[0], answer) if answer else f"nothing behind {_FINAL}"
+
+    rows = keep_rows(read(), file=records.file, place=records.place, output=1)
+    if solved:
+        layout += f"; in {pluralize(solved, 'row')} the answer is what stands behind {_FINAL} in {output}"
     if templates:
         return FileTask(layout, TemplatePrompts(rows, tuple(templates), records.file), rows.report)
 

@@ -117,6 +117,8 @@ REFUSED = [
     ("unclear.csv", "question,subject,answer\na,b,c\n", r"'question' and 'subject' .*'input'"),
     ("columns.csv", "country,capital\na,b\n", r"columns\.csv: .*'input' for 'country' and 'output' for 'capital'"),
     ("list.json", {"a": [{"x": "b", "y": "c"}], "d": [{"x": "e", "y": "f"}]}, r"list\.json: .*layout.*'a', 'd'"),
+    ("links.csv", "source,title,answer\nhttp://a.org/1,t,b\n", r"links\.csv: .*'source' holds links"),
+    ("blimp.jsonl", '{"one_prefix_prefix": "The cat", "one_prefix_word_good": "sleeps"}', r"'clean'.*'corrupted'"),
     ("mcq.csv", "question,A,B,answer\nq,a,b,1\nr,c,d,2\n", r"mcq\.csv, line 3: .*from 0"),
     ("mcq.json", [{"question": "q", "choices": list("abcd"), "answer": n} for n in (1, 4)], r"mcq\.json, record 2.* 0"),
     ("half.csv", "clean,corrupted,answer\na,b,c\n", r"half\.csv.*lack wrong"),

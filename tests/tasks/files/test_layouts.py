@@ -192,6 +192,26 @@ def test_a_number_that_is_also_the_text_of_another_option_is_dropped(tmp_path):
     assert (task.drops.kept, list(task.drops.dropped.values())) == (1, [1])
 
 
+def test_the_answer_of_a_worked_solution_is_what_stands_behind_its_mark(tmp_path):
+    rows = [{"question": f"{n} and 1?", "answer": f"First {n}+1=<<{n}+1={n + 1}>>.\n#### {n + 1}"} for n in (2, 3)]
+    task = only(write(tmp_path / "solutions.json", [*rows, {"question": "4 and 1?", "answer": "It is #### "}]))
+    assert task.pairs(9, seed=0) == [("2 and 1?", "3"), ("3 and 1?", "4")]
+    assert list(task.drops.dropped.values()) == [1]
+    assert "####" in task.source
+
+
+def test_a_source_of_links_is_no_input(tmp_path):
+    rows = "source,text,answer\nhttp://example.org/0,The capital of A is,B\nwww.example.org,The capital of C is,D\n"
+    task = only(write(tmp_path / "links.csv", rows))
+    assert task.pairs(9, seed=0)[1] == ("The capital of C is", "D")
+    assert "text → answer" in task.source
+    words = only(write(tmp_path / "words.csv", "source,text,target\nun,a number,one\nhttp://a.org,a link,b\n"))
+    assert words.pairs(9, seed=0) == [("un", "one"), ("http://a.org", "b")]
+    assert "text not taken" in words.source
+    two = only(write(tmp_path / "two.csv", "source,target\nhttp://a.org,b\n"))
+    assert two.pairs(9, seed=0) == [("http://a.org", "b")]
+
+
 def test_one_prompt_with_several_pairs_of_answers_is_as_many_rows_of_one_item(tmp_path):
     rows = "clean,corrupted,answer,wrong\nThe cats,The cat, are, is\nThe cats,The cat, have, has\n"
     pairs = only(write(tmp_path / "verbs.csv", rows)).pairs(9, seed=0)
