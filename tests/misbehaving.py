@@ -82,6 +82,10 @@ class OnTask:
         return behave("__call__", lambda model: task_block(), model)
 
 
+class Bare:
+    """A method that lacks everything."""
+
+
 def summary(block: xr.Dataset) -> Any:
     """Of a joint method."""
     return behave("summary", lambda block: ["It is so."], block)

@@ -240,6 +240,8 @@ def call_joint(member: str) -> Any:
 
 
 JOINT_RESULTS = {
+    "parts": [None, ["plural"], {"a": "plural"}, {1: ("plural",)}, {"a": None}],
+    "work": [None, "1", float("nan"), float("inf"), -1],
     "on_part": [None, {}, misbehaving.part("a")["share"], misbehaving.part("a") * np.inf],
     "join": [None, [], misbehaving.part("a") * np.inf],
     "summary": [None, "text", [1], {"a": "b"}],
@@ -319,6 +321,44 @@ def test_a_layer_may_lack_heads(model: Any) -> None:
     misbehaving.BEHAVIOUR["on_part"] = giving(block)
     inputs = TaskInputs((BaseRuns(adapt(model), random_batch()),), ("logit_diff",), lambda kind: None)
     assert method.on_part(inputs, "task", positions="last").identical(block)
+
+
+def test_a_plan_of_memory_that_is_none() -> None:
+    def planned(value: Any) -> None:
+        misbehaving.BEHAVIOUR["memory_plan"] = giving(value)
+        method.memory_plan(None, None)
+
+    method = declared("task", "OnTask")
+    assert not_refused(planned, {str(value): value for value in (3, {"peak": 1}, "1 GB")}, "'bad' .*MemoryPlan") == []
+
+
+MEMBERS = {
+    "options": [["n"], {"n": ()}, {"n": (1,)}, {"n": 3}, {"n": "abc"}, {1: ("a",)}],
+    "positions": ["", 3],
+    "work": [3],
+    "on_part": ["text"],
+}
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_members_of_another_type(member: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def planned(value: Any) -> None:
+        monkeypatch.setattr(misbehaving.OnTask, member, value)
+        plan(suite=["plural", "antonym"], methods=["bad:n=3"], n_prompts=4)
+
+    declared("task", "OnTask")
+    values = {str(value): value for value in MEMBERS[member]}
+    assert not_refused(planned, values, f"Method 'bad' .* as `{member}`") == []
+
+
+def test_a_class_that_is_no_method() -> None:
+    def planned(case: tuple[str, str]) -> None:
+        declared(*case)
+        plan(suite=["plural", "antonym"], methods=["bad:n=3"], n_prompts=4)
+
+    for code in ("Bare", "NoSuchClass", "BEHAVIOUR"):
+        kinds = {kind: (kind, code) for kind in ("task", "joint")}
+        assert not_refused(planned, kinds, f"Method 'bad' \\(misbehaving:{code}\\)") == []
 
 
 def test_the_caller_s_own_mistake_stays_a_type_error() -> None:

@@ -5,16 +5,19 @@ import functools
 import importlib.util
 import inspect
 import json
+import numbers
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
+from headcats.base.errors import ExtensionError
 from headcats.base.guard import Guard, is_built_in
 from headcats.base.registry import register, register_later
+from headcats.methods.spec import WholeNumber
 from headcats.results.block_schema import block_problem
 from headcats.results.declaration import Declaration
 from headcats.results.records import BlockRecord
@@ -36,7 +39,10 @@ class LazyMethod:
     @functools.cached_property
     def _method(self) -> Any:
         guard = Guard("Method", self.name, self._code)
-        return guard(guard(pkgutil.resolve_name, self._code))
+        method = guard(guard(pkgutil.resolve_name, self._code))
+        if not is_built_in(self._code):
+            _check_members(guard, method, kind=self.declaration.kind)
+        return method
 
     @property
     def code(self) -> Any:
@@ -117,6 +123,41 @@ def _class_doc(path: str) -> str | None:
 
 
 _DIMS = ("metric", "prompt", "layer", "head")
+# Members without which nothing can be run, by kind of method; `headcats.methods.method` describes them.
+_MEMBERS = {
+    "task": ("options", "on_part", "positions", "work", "memory_plan", "announce"),
+    "joint": ("options", "on_part", "parts", "join"),
+}
+
+
+def _check_members(guard: Guard, method: Any, *, kind: str) -> None:
+    """An ExtensionError for a method that lacks what every method of its kind has, or has something else there."""
+    members = {name: guard(getattr, method, name, None) for name in _MEMBERS.get(kind, ())}
+    if lacking := [name for name, member in members.items() if member is None]:
+        raise ExtensionError(f"{guard} lacks {', '.join(lacking)}, which a method of kind {kind!r} has.")
+    for name, member in members.items():
+        expected, fits = _FIELDS.get(name, ("a method", callable))
+        if not fits(member):
+            raise guard.refusal(f"{expected} as `{name}`", f"{member!r:.80}")
+
+
+def _are_options(options: Any) -> bool:
+    """True if this says what options take, as `headcats.methods.spec.Option` does."""
+    return isinstance(options, dict) and all(
+        isinstance(name, str) and (isinstance(option, WholeNumber) or (_are_texts(option) and len(option) > 0))
+        for name, option in options.items()
+    )
+
+
+def _is_text(member: Any) -> bool:
+    return isinstance(member, str) and member != ""
+
+
+# Members that are no methods -> what they are.
+_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "options": ("a dict of the names and values of options", _are_options),
+    "positions": ("text such as 'last'", _is_text),
+}
 
 
 def _guarded(method: str, member: Callable[..., Any], *, code: str, kind: str = "") -> Callable[..., Any]:
@@ -185,9 +226,32 @@ def _misfit(block: xr.Dataset, inputs: "TaskInputs") -> str:
     return ""
 
 
+def _of_parts(result: Any, *arguments: Any) -> str:
+    if not isinstance(result, Mapping):
+        return f"a {type(result).__name__}"
+    wrong = [part for part, tasks in result.items() if not isinstance(part, str) or not _are_texts(tasks)]
+    return f"part {wrong[0]!r} of {result[wrong[0]]!r:.80}" if wrong else ""
+
+
+def _of_plan(result: Any, *arguments: Any) -> str:
+    from headcats.sweeps.memory import MemoryPlan  # with torch, which a method that plans has imported
+
+    return "" if result is None or isinstance(result, MemoryPlan) else f"a {type(result).__name__}"
+
+
+def _of_number(result: Any, *arguments: Any) -> str:
+    fits = isinstance(result, numbers.Real) and not isinstance(result, bool) and 0 <= float(result) < np.inf
+    return "" if fits else repr(result)[:80]
+
+
 _TASK_BLOCK = f"a Dataset of `patched` over {_DIMS}, `clean` and `corrupted`, with finite values", _of_task_block
+_NUMBER = "a finite number of at least 0", _of_number
 # Member -> what it gives, and what is wrong with a result.
 _RESULTS: dict[str, tuple[str, Callable[..., str]]] = {
+    "parts": ("a dict of the names of parts and the tasks that each reads", _of_parts),
     "on_part": ("a Dataset without infinite values", _of_block),
     "join": ("a Dataset without infinite values", _of_block),
+    "work": _NUMBER,
+    "memory_plan": ("a MemoryPlan or None", _of_plan),
+    "rehearse": _NUMBER,
 }
