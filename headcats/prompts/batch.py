@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headcats.models.continued import Continued
 from headcats.prompts.batch_checks import check_batch
-from headcats.prompts.from_script import fields_of_tokens
+from headcats.prompts.from_script import fields_of_texts, fields_of_tokens
 from headcats.prompts.packing import Labels, Side, continued_prompts, mask_of, whole_answers
 
 
@@ -91,6 +91,7 @@ class PromptBatch:
         distractor: Any,
         *,
         items: Sequence[str] | None = None,
+        distractor_tasks: Sequence[str] | None = None,
         second: Any = None,
         labels: Sequence[str] | Sequence[Sequence[str]] | None = None,
     ) -> "PromptBatch":
@@ -106,6 +107,7 @@ class PromptBatch:
             distractor: The same; its first token differs from that of the answer, prompt by prompt. Tokens with which
                 both begin belong to the prompts.
             items: Query of each prompt; default: every prompt is its own item.
+            distractor_tasks: Stratum of each prompt; default: one stratum.
             second: `[prompt, pos]` ids of a second corruption, for methods that read it. A row that repeats the
                 corrupted prompt means that this prompt has none.
             labels: The role of every token, once for all prompts or prompt by prompt: of clean and corrupted prompts
@@ -127,7 +129,49 @@ class PromptBatch:
             [[False, True, False, True]]
         """
         sides, answers = {"clean": clean, "corrupted": corrupted}, {"answer": answer, "distractor": distractor}
-        return cls(**fields_of_tokens(sides, answers=answers, items=items, second=second, labels=labels))
+        options = {"items": items, "distractor_tasks": distractor_tasks, "second": second, "labels": labels}
+        return cls(**fields_of_tokens(sides, answers=answers, **options))
+
+    @classmethod
+    def from_texts(
+        cls,
+        model: Any,
+        clean: str | Sequence[str],
+        corrupted: str | Sequence[str],
+        answer: str | Sequence[str],
+        distractor: str | Sequence[str],
+        *,
+        items: Sequence[str] | None = None,
+    ) -> "PromptBatch":
+        r"""A batch from texts, as a notebook writes them; in front stands what the tokenizer writes, else its BOS.
+
+        Answers begin with the space before them; tokens with which both begin are moved to the end of the prompts.
+
+        Args:
+            model: The model, for its tokenizer, or the tokenizer.
+            clean: Clean prompts, all of one number of tokens; one text for one prompt, as everywhere here.
+            corrupted: As many corrupted prompts, of one number of tokens too.
+            answer: The right continuation of each clean prompt.
+            distractor: What the corrupted prompt suggests instead.
+            items: Query of each prompt; default: every prompt is its own item.
+
+        Returns:
+            The batch, without roles; its prompts are called "prompt 0", "prompt 1", ...
+
+        Raises:
+            DataError: Texts of several lengths in tokens, or a prompt that cannot be scored; it is named, with why.
+            ModelError: A model without a tokenizer.
+
+        Example:
+            >>> import headcats as hc
+            >>> model = hc.load_model("mini")
+            >>> clean, corrupted = "hot → cold\nbig →", "hot → heiß\nbig →"
+            >>> batch = hc.PromptBatch.from_texts(model, clean, corrupted, " small", " groß")
+            >>> batch.clean.shape, model.tokenizer.decode(batch.answer)
+            (torch.Size([1, 7]), 'small')
+        """
+        texts = {"clean": clean, "corrupted": corrupted, "answer": answer, "distractor": distractor}
+        return cls(**fields_of_texts(model, texts, items))
 
     @property
     def steps(self) -> int:

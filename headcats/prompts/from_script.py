@@ -1,5 +1,6 @@
-"""The fields of a batch from a script's own token ids. What a study would drop is an error here."""
+"""The fields of a batch from a script's own token ids or texts. What a study would drop is an error here."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -7,8 +8,9 @@ import torch
 from torch import Tensor
 
 from headcats.base.errors import DataError
-from headcats.prompts.encoded import number_roles
-from headcats.prompts.pair import check_role
+from headcats.models.adapter import adapt
+from headcats.prompts.encoded import encoded_pairs, number_roles
+from headcats.prompts.pair import PromptPair, check_role
 
 
 def fields_of_tokens(
@@ -16,6 +18,7 @@ def fields_of_tokens(
     *,
     answers: Mapping[str, Any],
     items: Sequence[str] | None,
+    distractor_tasks: Sequence[str] | None = None,
     second: Any = None,
     labels: Any = None,
 ) -> dict[str, Any]:
@@ -23,16 +26,69 @@ def fields_of_tokens(
     prompts = {side: _token_ids(side, ids, "[prompt, pos]") for side, ids in sides.items()}
     of_second = _second_fields(prompts["corrupted"], second)
     n = len(prompts["clean"])
-    keys = tuple(f"prompt {number}" for number in range(n))
+    keys = _keys(n)
     return {
         **prompts,
         **_read_answers(answers),
         "keys": keys,
         "items": keys if items is None else tuple(map(str, items)),
-        "distractor_tasks": ("corrupted",) * n,
+        "distractor_tasks": ("corrupted",) * n if distractor_tasks is None else tuple(map(str, distractor_tasks)),
         **of_second,
         **_label_fields(labels, [*prompts.values(), *([of_second["second"]] if of_second else [])]),
     }
+
+
+def fields_of_texts(
+    model: Any, texts: Mapping[str, str | Sequence[str]], items: Sequence[str] | None
+) -> dict[str, Any]:
+    """The fields of `PromptBatch.from_texts`; `texts` are those of a `PromptPair`, prompt by prompt."""
+    columns = {name: _column(name, value) for name, value in texts.items()}
+    keys = _keys(len(columns["clean"]))
+    columns |= {"key": list(keys), "item": list(keys if items is None else map(str, items))}
+    for name, column in columns.items():
+        if len(column) != len(keys) or not keys:
+            raise DataError(
+                f"Expected at least one clean prompt and as many texts of each kind; got {len(keys)} clean and "
+                f"{len(column)} of {name}."
+            )
+    pairs = [PromptPair(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    tokenizer, n_ctx = _tokenizer_of(model)
+    rows, report = encoded_pairs(pairs, tokenizer, n_ctx=n_ctx)
+    if report.dropped:
+        raise DataError(f"Not every prompt can be scored: {report.summary()}. Leave such prompts out, or reword them.")
+    shapes: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for row in rows:
+        shapes[len(row.clean), len(row.corrupted)].append(row.pair.key)
+    if len(shapes) > 1:
+        listed = [f"{clean} and {corrupted} ({', '.join(of_shape)})" for (clean, corrupted), of_shape in shapes.items()]
+        raise DataError(
+            "A batch holds clean prompts of one length and corrupted ones of one, never padded; these have "
+            f"{'; '.join(listed)} tokens. Make a batch for each."
+        )
+    sides = {"clean": [row.clean for row in rows], "corrupted": [row.corrupted for row in rows]}
+    answers = {"answer": [row.scored.answer for row in rows], "distractor": [row.scored.distractor for row in rows]}
+    return fields_of_tokens(sides, answers=answers, items=columns["item"])
+
+
+def _column(name: str, value: Any) -> list[str]:
+    texts = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    if wrong := [text for text in texts if not isinstance(text, str)]:
+        raise DataError(
+            f"{name} must be texts; got a {type(wrong[0]).__name__}. For token ids: PromptBatch.from_tokens."
+        )
+    return texts
+
+
+def _keys(n: int) -> tuple[str, ...]:
+    return tuple(f"prompt {number}" for number in range(n))
+
+
+def _tokenizer_of(model: Any) -> tuple[Any, int | None]:
+    """The tokenizer, and how many tokens the model takes if it is one."""
+    if hasattr(model, "bos_token_id"):
+        return model, None
+    adapted = adapt(model)
+    return adapted.text_tokenizer, adapted.n_ctx
 
 
 def _second_fields(corrupted: Tensor, second: Any) -> dict[str, Any]:

@@ -21,8 +21,8 @@ def tokens(clean=CLEAN, corrupted=CORRUPTED, answer=(10, 11), distractor=(12, 13
 
 
 def with_roles(**changes):
-    fields = {"labels": LABELS, "corrupted_labels": LABELS, "task": "german", "distractor_tasks": ("a", "b")} | changes
-    return replace(tokens(items=["dog", "cat"]), **fields)
+    fields = {"labels": LABELS, "corrupted_labels": LABELS, "task": "german"} | changes
+    return replace(tokens(items=["dog", "cat"], distractor_tasks=["a", "b"]), **fields)
 
 
 def test_from_tokens_takes_lists_tensors_and_arrays():

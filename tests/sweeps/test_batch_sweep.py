@@ -40,9 +40,9 @@ def changed(batch: PromptBatch, **values: Any) -> PromptBatch:
 class TestResult:
     def test_schema(self, toy: Toy) -> None:
         batch = PromptBatch.from_tokens(
-            random_tokens(3, 6), random_tokens(3, 6, seed=1), [5, 6, 7], [8, 9, 10], items=["dog", "café →", "dog"]
-        )
-        batch = changed(batch, distractor_tasks=("plural", "past", "plural"))
+            random_tokens(3, 6), random_tokens(3, 6, seed=1), [5, 6, 7], [8, 9, 10],
+            items=["dog", "café →", "dog"], distractor_tasks=["plural", "past", "plural"],
+        )  # fmt: skip
         ds = sweep(toy.model, batch, "denoising_patch", metrics=["logit_diff", "prob"])
         assert dict(ds.sizes) == {"metric": 2, "prompt": 3, "layer": 2, "head": 4}
         assert ds.patched.dims == ("metric", "prompt", "layer", "head")
