@@ -137,11 +137,12 @@ def _of_one_language(rows: KeptRows, place: Callable[[int], str]) -> KeptRows:
     others = other_languages([texts[-1] for _, texts in rows])
     if not others:
         return rows
-    kept = [row for number, row in enumerate(rows) if number not in others]
-    report = DropReport(len(kept), dict(rows.report.dropped), dict(rows.report.examples))
+    keep = np.ones(len(rows), dtype=bool)
+    keep[list(others)] = False
+    report = DropReport(int(keep.sum()), dict(rows.report.dropped), dict(rows.report.examples))
     for number, reason in others.items():
-        report.drop(reason, place(rows.rows[number][0]))
-    return KeptRows(report, kept, np.delete(rows.marks, list(others)))
+        report.drop(reason, place(int(rows.numbers[number])))
+    return KeptRows(report, rows.table.filter(keep), rows.numbers[keep], rows.marks[keep])
 
 
 def question_texts(
@@ -239,7 +240,7 @@ def _asked(
     drawn = questions.drawn(None if n is None else n + len(places), seed=seed)
     asked = sorted([question for question in drawn if question.number not in places][:n])
     chosen = {question.number for question in asked}
-    for number, _ in questions.rows:
+    for number in map(int, questions.rows.numbers):
         if number in places:
             report.drop(EXAMPLE, questions.place(number))
         elif number not in chosen:

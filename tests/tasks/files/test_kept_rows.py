@@ -1,7 +1,9 @@
-"""Which rows a task gives for how many and which seed."""
+"""Which rows a task gives for how many and which seed, and how much memory they take."""
 
+import tracemalloc
 from collections import Counter
 
+import pytest
 from tasks.files.layout_files import write
 
 import headcats as hc
@@ -55,3 +57,35 @@ def test_repeated_rows_are_found_across_a_large_file():
     assert table.report.examples[DUPLICATE] == "a.csv, line 30002: 'word 7' -> '7'"
     assert ("word 9", "9") not in {texts for _, texts in table}
     assert ("word 7", "7") in {texts for _, texts in table}
+
+
+def memory_of_a_table(tmp_path, header, *, size):
+    """Bytes held by a table and needed to read it, for each byte of its text; Python's own texts take 5 to 10."""
+    columns = header.split(",")
+    row = "word {0},answer {0}" if len(columns) == 2 else "Ann {0} met Bob and told,Eve {0} met Bob and told, Ann, Bob"
+    lines = [row.format(number) for number in range(size // len(row.format(100_000)))]
+    path = write(tmp_path / "pairs.csv", "\n".join([header, *lines]))
+    hc.suite(write(tmp_path / "first.csv", "\n".join([header, *lines[:2]])))  # imports are not counted
+    tracemalloc.start()
+    try:
+        (task,) = hc.suite(path).tasks
+        assert len(task.pairs(64, seed=0)) == 64
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert task.drops.kept == len(lines)
+    return held / path.stat().st_size, peak / path.stat().st_size
+
+
+def test_a_table_takes_little_more_memory_than_its_text(tmp_path):
+    held, _ = memory_of_a_table(tmp_path, "input,output", size=400_000)
+    assert held < 2.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("header", ["input,output", "clean,corrupted,answer,wrong"])
+def test_a_large_table_too(tmp_path, header):
+    """A small version of 100 MB within 400 MB: 5 MB within 20."""
+    held, peak = memory_of_a_table(tmp_path, header, size=5_000_000)
+    assert held < 2.2
+    assert peak < 4
