@@ -25,7 +25,7 @@ from typing import NamedTuple
 import psutil
 import ray
 import torch
-from planned import own_task, random_word_model
+from random_studies import own_task, random_word_model
 from random_weights import random_model
 from sweep_speed.shapes import Shape
 

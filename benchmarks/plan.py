@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from planned import own_task, random_word_model
+from random_studies import own_task, peak_bytes, random_word_model
 from random_weights import random_hooked_model
 from sweep_speed.shapes import SHAPES, Shape, random_batch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -25,7 +25,6 @@ import headcats as hc
 from headcats.models.weights import resident_bytes
 from headcats.scale import costs
 from headcats.scale.resources import Hardware
-from headcats.sweeps.free_memory import peak_bytes
 
 PLANNED = {
     "6x8": Shape(6, 8, 8, 256, 32, 1024, 1000, tied=True, length=32),

@@ -238,7 +238,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
         }
         for name, value in replaced.items():
             monkeypatch.setattr(constants, name, value)
-        monkeypatch.setattr(time, "sleep", served.waits.append)
+        monkeypatch.setattr(time, "sleep", lambda seconds: None)
         huggingface_hub.close_session()
         yield served
         huggingface_hub.close_session()

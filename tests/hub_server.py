@@ -1,20 +1,18 @@
 """The Hugging Face hub on this machine: an HTTP server that speaks its protocol as huggingface_hub 1 and 2 use it.
 
 Read: `GET /api/models/NAME[/revision/REV]`, `.../tree/REV`, and `HEAD` and `GET /NAME/resolve/REV/FILE`. As on the real
-hub, large files (LFS) are a redirect to a content server of another origin, which takes ranges and must get no token;
+hub, large files (LFS) are a redirect to a content server of another origin, which must get no token;
 the redirect names hash and size. Written: `repos/create`, `branch`, `validate-yaml`, `preupload`, the LFS batch with
 its uploads, and the commit as ndjson. Data sets have `datasets/` before their name. Xet, the protocol in which the real
 hub sends large files to clients that know it, is not spoken: tests switch it off.
 
-`hub.faults` changes answers, `hub.log` holds what was asked, and `hub.waits` the seconds that the client waited (the
-fixture `hub` has it fill them in place of waiting).
+`hub.faults` changes answers, and `hub.log` holds what was asked.
 """
 
 import base64
 import hashlib
 import json
 import re
-import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -58,29 +56,22 @@ class Fault:
     """What goes wrong with the next `times` requests whose `METHOD path` holds `where`, a regular expression.
 
     Attributes:
-        status: Answer this, with `headers`, and nothing else.
-        cut: Send so many bytes of the body, then close the connection.
-        swap: Send this instead of the body, under its hash.
+        status: Answer this and nothing else.
     """
 
     where: str
-    status: int = 0
-    headers: Mapping[str, str] = field(default_factory=dict)
-    cut: int | None = None
-    swap: bytes | None = None
+    status: int
     times: int = 1
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request, what the range it asked for was, and how many bytes of a file it got."""
+    """A request that was answered."""
 
     method: str
     path: str
-    range: str = ""
     token: str = ""
     status: int = 0
-    sent: int = 0
 
 
 class Hub:
@@ -92,7 +83,6 @@ class Hub:
         self.large: dict[str, bytes] = {}
         self.faults: list[Fault] = []
         self.log: list[Request] = []
-        self.waits: list[float] = []
         self.lock = threading.Lock()
         self.endpoint = self.content = ""
 
@@ -177,10 +167,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _respond(self) -> None:
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
-        self.fault = self.hub.fault(f"{self.command} {unquote(self.path)}")
+        fault = self.hub.fault(f"{self.command} {unquote(self.path)}")
         try:
-            if self.fault is not None and self.fault.status:
-                raise _Refusal(self.fault.status, **{"Content-Type": "text/plain"}, **self.fault.headers)
+            if fault is not None:
+                raise _Refusal(fault.status, **{"Content-Type": "text/plain"})
             path = unquote(urlsplit(self.path).path)
             for route, answer in _ROUTES.items():
                 method, _, pattern = route.partition(" ")
@@ -231,12 +221,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._file(self.hub.large[oid], {"ETag": f'"{oid}"'})
 
     def _file(self, data: bytes, headers: dict[str, str]) -> None:
-        data = data if self.fault is None or self.fault.swap is None else self.fault.swap
-        match = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range") or "")
-        start = int(match[1]) if match else 0
-        if match:
-            headers |= {"Content-Range": f"bytes {start}-{len(data) - 1}/{len(data)}"}
-        self._send(206 if match else 200, data[start:], headers | {"Accept-Ranges": "bytes"})
+        self._send(200, data, headers)
 
     # ---------------------------------------------------------------------------------------------------- writing
     def _create(self) -> None:
@@ -336,20 +321,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, json.dumps(content).encode(), {"Content-Type": "application/json"})
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-        cut = None if self.fault is None or self.command == "HEAD" else self.fault.cut
         self.send_response(status)
         for key, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(key, value)
         self.end_headers()
-        sent = b"" if self.command == "HEAD" else body[:cut]
-        self.hub.log.append(
-            Request(self.command, unquote(self.path), self.headers.get("Range", ""), self.token, status, len(sent))
-        )
-        self.wfile.write(sent)
-        if cut is not None:
-            self.wfile.flush()
-            self.connection.shutdown(socket.SHUT_RDWR)
-            self.close_connection = True
+        self.hub.log.append(Request(self.command, unquote(self.path), self.token, status))
+        self.wfile.write(b"" if self.command == "HEAD" else body)
 
 
 _KIND = r"/api/(?P<kind>model|dataset)s/" + _NAME

@@ -15,7 +15,6 @@ import xarray as xr
 from architectures import tiny_bridge
 from batches import random_batch
 from covering import spread
-from toys import word_tokenizer
 
 import headcats as hc
 from headcats.base import registry
@@ -24,8 +23,6 @@ from headcats.figures import figure
 from headcats.figures.panels.grid import PanelGrid
 from headcats.methods.method import SuiteInputs, TaskInputs
 from headcats.models.adapter import adapt
-from headcats.prompts.encode import usable_pairs
-from headcats.prompts.pair import Span
 from headcats.prompts.template import ARROW, Template
 from headcats.rules import Rule
 from headcats.rules.rule import Cutoffs, parse_rule
@@ -566,35 +563,6 @@ def test_a_suite() -> None:
 
 
 # ----------------------------------------------------------------------------------------------------- templates
-RENDERED = {
-    "AttributeError": raising(AttributeError("no")),
-    "text alone": giving("a →"),
-    "a list of spans": giving(("a →", [])),
-    "spans outside": giving(("a", {"x_query": Span(0, 7)})),
-    "spans of text": giving(("a", {"x_query": "a"})),
-}
-
-
-def written(template: Template) -> Any:
-    registry.register("template", "bad", template)
-    pairs = [("w1", "w2"), ("w3", "w4"), ("w5", "w6")]
-    chosen = plan(suite=["plural", "antonym"], template="bad", n_prompts=4).template
-    chosen = chosen.written_by(word_tokenizer())
-    usable_pairs(pairs, word_tokenizer(), template=chosen, answers="whole")
-    return chosen.render(pairs[:1], "w5"), chosen.query("w5")
-
-
-@pytest.mark.parametrize("member", ["render", "answer", "query", "written_by"])
-def test_a_template(member: str) -> None:
-    def rendered(behaves: Callable[..., Any]) -> None:
-        own = type("Own", (Template,), {member: lambda self, *arguments, **options: behaves(self)})
-        written(own("bad", before="", between=" ", lead=" ", after=" "))
-
-    texts = {"text", "text alone"} if member in ("answer", "query") else set()  # which these may give
-    cases = {name: behaves for name, behaves in (WRONG | RENDERED).items() if name not in texts}
-    assert not_refused(rendered, cases, "Template 'bad'") == []
-
-
 def test_what_is_no_template() -> None:
     def planned(item: Any) -> None:
         registry.register("template", "bad", item)

@@ -1,6 +1,6 @@
 """The boundary between headcats and the code that others register.
 
-Every call of a registered item (task, template, metric, method, rule, figure, suite) goes through its `Guard`. Items of
+Every call of a registered item (task, metric, method, rule, figure, suite) goes through its `Guard`. Items of
 headcats itself are called as they are: an error in them is a fault of headcats, and copies would cost time. Other
 items get copies of what they could write into, and what they raise becomes an `ExtensionError` that names the item.
 """

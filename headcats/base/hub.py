@@ -1,15 +1,13 @@
-"""The Hugging Face hub: files of a repository fetched into the cache, checked, read without network, and uploaded.
+"""The Hugging Face hub: files of a repository fetched into the cache, read without network, and uploaded.
 
-huggingface_hub itself goes on with a file whose connection was lost. It does not repeat the first request, nor compare
-what comes over HTTP with the hash that the hub names. What goes wrong is a `HubProblem`.
+huggingface_hub repeats requests, goes on with a file whose connection was lost and compares sizes. What goes wrong all
+the same is a `HubProblem`.
 """
 
-import hashlib
 import logging
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from huggingface_hub import (
     CommitOperationAdd,
@@ -20,21 +18,34 @@ from huggingface_hub import (
     snapshot_download,
     try_to_load_from_cache,
 )
-
-from headcats.base.hub_problem import (
-    OWN_CACHE,
-    TRIES,
-    HubProblem,
-    Kind,
-    hub_problem,
-    not_whole,
-    patiently,
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
 )
 
+from headcats.base.errors import first_line
+
+Kind = Literal["model", "dataset"]
 # Seconds until the hub counts as unreachable.
 _TIMEOUT = 10.0
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 _log = logging.getLogger("headcats")
+
+
+class HubProblem(Exception):
+    """Problem of the hub, and what to do about it: two clauses of the sentence that a caller makes.
+
+    Attributes:
+        passes: Whether the hub may answer another time: no network, too many requests, a fault of its own.
+        is_found: Whether the hub knows the name.
+    """
+
+    def __init__(self, what: str, advice: str, *, passes: bool = False, is_found: bool = True) -> None:
+        super().__init__(f"{what}; {advice}")
+        self.what, self.advice, self.passes, self.is_found = what, advice, passes, is_found
 
 
 def fetch_snapshot(
@@ -45,76 +56,22 @@ def fetch_snapshot(
     `choose` picks the files of all names; a cached copy with the file `first` serves where the hub cannot be asked.
     """
     try:
-        cached = _cached(name, kind, revision, first)
-        if constants.HF_HUB_OFFLINE:
-            if cached is None:
-                what = f"HF_HUB_OFFLINE=1 is set and it is not in the cache ({constants.HF_HUB_CACHE})"
-                raise HubProblem(what, f"unset it to download, or {OWN_CACHE}", is_found=False)
-            return cached
-        info = patiently(
-            lambda: HfApi().repo_info(name, repo_type=kind, revision=revision, timeout=_TIMEOUT, files_metadata=True),
-            tries=TRIES if cached is None else 1,
-        )
+        info = HfApi().repo_info(name, repo_type=kind, revision=revision, timeout=_TIMEOUT)
     except Exception as error:  # noqa: BLE001 - of the HTTP library, another one in every version of huggingface_hub
         problem = hub_problem(error, name=name, kind=kind, revision=revision)
-        if problem.passes and cached is not None:
-            _log.info("%s: %s; taking the copy in the cache.", name, problem.what)
-            return cached
-        raise problem from None
-    files = {sibling.rfilename: sibling for sibling in info.siblings or []}
-    chosen = choose(list(files))
-    absent = [file for file in chosen if not _is_cached(name, kind, file, info.sha)]
-    if absent or cached is None or cached[1] != info.sha:
-        try:
-            # By its name, not by the commit, so that the cache knows the name when there is no network.
-            folder = Path(snapshot_download(name, repo_type=kind, revision=revision, allow_patterns=chosen))
-        except Exception as error:  # noqa: BLE001 - as above
-            raise hub_problem(error, name=name, kind=kind, revision=revision, doing="fetching") from None
-        finally:  # whatever came before a download broke off or was stopped is taken for checked the next time
-            wrong = _delete_wrong(name, kind, info.sha, [files[file] for file in absent])
-        if folder.name != info.sha:
-            raise HubProblem("it changed while it was fetched", "repeat this")
-        if wrong:
-            raise not_whole(" and ".join(map(repr, wrong)), "hash")
-        return folder, info.sha
-    return cached
-
-
-def _cached(name: str, kind: Kind, revision: str | None, first: str) -> tuple[Path, str | None] | None:
-    """Folder of a copy in the cache, and its commit."""
-    path = try_to_load_from_cache(name, first, repo_type=kind, revision=revision)
-    if not isinstance(path, str):
-        return None
-    folder = Path(path).parent
-    return folder, folder.name if _COMMIT.fullmatch(folder.name) else None
-
-
-def _is_cached(name: str, kind: Kind, file: str, commit: str) -> bool:
-    return isinstance(try_to_load_from_cache(name, file, repo_type=kind, revision=commit), str)
-
-
-def _delete_wrong(name: str, kind: Kind, commit: str, files: Iterable[Any]) -> list[str]:
-    """Names of the files that have another hash than the hub names; they are deleted. Those that are not there pass."""
-    wrong = []
-    for file in files:
-        path = try_to_load_from_cache(name, file.rfilename, repo_type=kind, revision=commit)
-        named = file.lfs.sha256 if file.lfs else file.blob_id
-        if not isinstance(path, str) or named in (None, _hash(Path(path), large=bool(file.lfs))):
-            continue
-        stored = Path(path).resolve()  # snapshots hold links
-        Path(path).unlink()
-        stored.unlink(missing_ok=True)
-        wrong.append(file.rfilename)
-    return wrong
-
-
-def _hash(path: Path, *, large: bool) -> str:
-    """SHA-256 of a large file, else the hash by which git knows it."""
-    if not large:
-        data = path.read_bytes()
-        return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        cached = try_to_load_from_cache(name, first, repo_type=kind, revision=revision) if problem.passes else None
+        if not isinstance(cached, str):
+            raise problem from None
+        _log.info("%s: %s; taking the copy in the cache.", name, problem.what)
+        folder = Path(cached).parent
+        return folder, folder.name
+    chosen = choose([sibling.rfilename for sibling in info.siblings or []])
+    try:
+        # By its name, not by the commit, so that the cache knows the name when there is no network.
+        folder = Path(snapshot_download(name, repo_type=kind, revision=revision, allow_patterns=chosen))
+    except Exception as error:  # noqa: BLE001 - as above
+        raise hub_problem(error, name=name, kind=kind, revision=revision) from None
+    return folder, folder.name
 
 
 def upload(
@@ -136,23 +93,47 @@ def upload(
         raise HubProblem("there is no token", f"make one that may write on {tokens} and set HF_TOKEN to it")
     api = HfApi()
     try:
-        patiently(lambda: api.create_repo(name, repo_type="dataset", private=private or None, exist_ok=True))
-        if private and not patiently(lambda: api.repo_info(name, repo_type="dataset")).private:
+        api.create_repo(name, repo_type="dataset", private=private or None, exist_ok=True)
+        if private and not api.repo_info(name, repo_type="dataset").private:
             raise HubProblem("it is public already", "make it private in its settings, or choose another name")
         if revision is not None:
-            patiently(lambda: api.create_branch(name, repo_type="dataset", branch=revision, exist_ok=True))
+            api.create_branch(name, repo_type="dataset", branch=revision, exist_ok=True)
         present = api.list_repo_files(name, repo_type="dataset", revision=revision)
         stale = [CommitOperationDelete(path) for path in present if replaces(path) and path not in files]
-        return str(
-            patiently(
-                lambda: api.create_commit(
-                    name,
-                    [*stale, *(CommitOperationAdd(path, content) for path, content in files.items())],
-                    commit_message=message,
-                    repo_type="dataset",
-                    revision=revision,
-                )
-            ).oid
+        added = [CommitOperationAdd(path, content) for path, content in files.items()]
+        commit = api.create_commit(
+            name, [*stale, *added], commit_message=message, repo_type="dataset", revision=revision
         )
-    except Exception as error:  # noqa: BLE001 - of the HTTP library, another one in every version of huggingface_hub
-        raise hub_problem(error, name=name, kind="dataset", revision=revision, doing="uploading") from None
+    except Exception as error:  # noqa: BLE001 - as above
+        raise hub_problem(error, name=name, kind="dataset", revision=revision) from None
+    return str(commit.oid)
+
+
+def hub_problem(error: Exception, *, name: str, kind: Kind, revision: str | None = None) -> HubProblem:
+    """An error of huggingface_hub, of the HTTP library below it, or of the disk."""
+    if isinstance(error, HubProblem):
+        return error
+    # "It is not in the cache", or "this file was not uploaded", because of something.
+    if isinstance(error, LocalEntryNotFoundError | RuntimeError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    address = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{name}"
+    if isinstance(error, GatedRepoError):  # which is one that was not found, too
+        advice = f"accept its terms on {address} and set HF_TOKEN to your token"
+        return HubProblem("it is gated and no token with access was found", advice)
+    if isinstance(error, RevisionNotFoundError):
+        advice = f"take one of the branches, tags or commits on {address}/tree/main"
+        return HubProblem(f"it has no revision {revision!r}", advice)
+    if isinstance(error, RepositoryNotFoundError):
+        advice = "check the name, and set HF_TOKEN to a token with access if it is private"
+        return HubProblem(f"the hub has no public {kind} of that name", advice, is_found=False)
+    if isinstance(error, HFValidationError):
+        return HubProblem("that is not a hub name, which reads 'owner/name'", "check the name", is_found=False)
+    if isinstance(error, HfHubHTTPError):
+        status = error.response.status_code
+        advice = "set HF_TOKEN to a token with access" if status in (401, 403) else "try again later"
+        passes = status in (408, 429) or status >= 500
+        return HubProblem(f"the hub answers with an error ({status})", advice, passes=passes)
+    reason = first_line(error).partition(". ")[0]
+    what = f"the hub was not reached, or the cache not written ({type(error).__name__}: {reason})"
+    advice = "check the network and the disk, or set HF_HOME to the folder of a cache that holds it"
+    return HubProblem(what, advice, passes=True, is_found=False)

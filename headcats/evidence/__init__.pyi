@@ -1,6 +1,5 @@
 """Public names of `hc.evidence`; `__init__.py` imports each at first use."""
 
-from ..sweeps.joint import cumulative as cumulative
 from ..sweeps.joint import joint_sweep as joint_sweep
 from .comparison.agreement import agreement as agreement
 from .comparison.agreement import half_agreement as half_agreement

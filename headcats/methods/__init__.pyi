@@ -1,6 +1,5 @@
 """Public names of `hc.methods`; `__init__.py` imports each at first use."""
 
-from ..prompts.answered import AnsweredBatch as AnsweredBatch
 from ..prompts.answered import AnsweredText as AnsweredText
 from ..tasks.texts import task_texts as task_texts
 from .causal import Sources as Sources

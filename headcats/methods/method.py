@@ -108,7 +108,7 @@ class TaskInputs:
         metrics: Names of the metrics to read.
         reference: Name of a reference ("suite", "task", "corrupted", "other_tasks", "other_items") -> its prompts.
         advance: To be called with the number of heads done, per batch.
-        path: Path of sweeps: "auto", "hooked" or a fast one.
+        path: Path of sweeps, "auto" or "hooked".
     """
 
     runs: tuple[BaseRuns, ...]

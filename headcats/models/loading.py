@@ -7,7 +7,7 @@ import io
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -126,27 +126,22 @@ def quiet() -> Iterator[None]:
     # Without a handler, logging.warning() would install one for good (basicConfig) or write to stderr itself.
     root.addHandler(swallow)
     transformers_logging.set_verbosity_error()
-    _switch(transformers_logging.disable_progress_bar)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            # transformer-lens 3.x warns on every construction of the class that 4.0 removes; headcats supports it.
-            warnings.filterwarnings("ignore", r"HookedTransformer(\.\w+)? is deprecated", DeprecationWarning)
-            yield
-    finally:
-        if bars:
-            # Switches those of huggingface_hub too, in both directions.
-            _switch(transformers_logging.enable_progress_bar)
-            if not hub_bars:
-                _switch(disable_progress_bars)
-        transformers_logging.set_verbosity(verbosity)
-        root.removeHandler(swallow)
-
-
-def _switch(bars: Callable[[], Any]) -> None:
-    with warnings.catch_warnings():
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        # transformer-lens 3.x warns on every construction of the class that 4.0 removes; headcats supports it.
+        warnings.filterwarnings("ignore", r"HookedTransformer(\.\w+)? is deprecated", DeprecationWarning)
         # HF_HUB_DISABLE_PROGRESS_BARS is set.
         warnings.filterwarnings("ignore", "Cannot (enable|disable) progress bars")
-        bars()
+        transformers_logging.disable_progress_bar()
+        try:
+            yield
+        finally:
+            if bars:
+                # Switches those of huggingface_hub too, in both directions.
+                transformers_logging.enable_progress_bar()
+                if not hub_bars:
+                    disable_progress_bars()
+            transformers_logging.set_verbosity(verbosity)
+            root.removeHandler(swallow)
 
 
 def _wrap(

@@ -89,14 +89,6 @@ class AnsweredBatch:
 
     Raises:
         DataError: Shapes that do not match, or a prompt with no target or with a target at its first position.
-
-    Example:
-        >>> import headcats as hc
-        >>> import torch
-        >>> tokens = torch.tensor([[0, 10, 3, 11], [0, 12, 3, 13]])
-        >>> answers = torch.tensor([[False, False, False, True]] * 2)  # the last token of each
-        >>> len(hc.methods.AnsweredBatch.from_tokens(tokens, answers, items=["10", "12"]))
-        2
     """
 
     tokens: Int[Tensor, "prompt pos"]
@@ -114,32 +106,6 @@ class AnsweredBatch:
                 "Every prompt needs a target, but none at its first position, which the model does not predict; see "
                 f"prompt {int((~self.targets.any(1) | self.targets[:, 0]).nonzero()[0])}."
             )
-
-    @classmethod
-    def from_tokens(
-        cls,
-        tokens: Int[Tensor, "prompt pos"],
-        targets: Bool[Tensor, "prompt pos"],
-        *,
-        items: Sequence[str] | None = None,
-        task: str = "",
-        category: str = "",
-    ) -> "AnsweredBatch":
-        """A batch of token ids, for models without a tokenizer.
-
-        Args:
-            tokens: Token ids of one length.
-            targets: True at the tokens of the answer.
-            items: Query of each prompt; default: every prompt is its own item.
-            task: Task of all prompts.
-            category: Category, function or data set of all prompts.
-
-        Returns:
-            The batch; its texts are placeholders with the keys "prompt 0", "prompt 1", ...
-        """
-        names = enumerate([""] * len(tokens) if items is None else items)
-        texts = (AnsweredText("?", (Span(0, 1),), f"prompt {k}", item, task, category) for k, item in names)
-        return cls(tokens, targets, tuple(texts))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -161,7 +127,7 @@ def encode_answered(
     if tokenizer is None:
         raise ModelError(
             "The model has no tokenizer, so texts cannot be written as tokens: pass hc.load_model(model, "
-            "tokenizer=...), or tokens (hc.methods.AnsweredBatch) where a method takes them."
+            "tokenizer=...)."
         )
     texts, report = list(texts), DropReport()
     unknown = unknown_id(tokenizer)

@@ -1,21 +1,16 @@
 """Templates: render demonstrations and a query as one prompt, if the tokenizer knows the fixed text."""
 
-import contextlib
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from headcats.base.errors import ExtensionError, OptionError
-from headcats.base.guard import Guard, is_built_in
 from headcats.base.registry import lookup, names, register, register_later
 from headcats.prompts.pair import Span, WordPair
 from headcats.prompts.tokens import check_bos, encode, unknown_id
 
 Conversation = tuple[Sequence[WordPair], str]
 """Demonstrations and query of a prompt."""
-OPTION = '--template {name} (template="{name}")'
-"""Template as a user selects it."""
 _N_PAIRS = 8  # word pairs tried
 # In roles, the number of the demonstration follows.
 _OF_DEMONSTRATIONS = {
@@ -69,13 +64,6 @@ class Template:
             if not isinstance(text, str):
                 raise OptionError(f"{name} of a template must be text; got {text!r:.80}.")
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Guard the methods that a template of another package writes itself."""
-        super().__init_subclass__(**options)
-        for name, (expected, fits) in _WRITTEN.items():
-            if name in vars(cls) and not is_built_in(cls):
-                setattr(cls, name, _guarded(vars(cls)[name], expected, fits))
-
     @property
     def fixed_texts(self) -> list[str]:
         """The texts around inputs and outputs, in the order of a prompt, without empty ones."""
@@ -114,39 +102,6 @@ class Template:
         return text, spans
 
 
-def _guarded(method: Callable[..., Any], expected: str, fits: Callable[[Any], bool]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def write(self: Template, *arguments: Any, **options: Any) -> Any:
-        guard = Guard("Template", self.name, method)
-        written = guard(method, self, *arguments, **options)
-        if not fits(written):
-            raise guard.refusal(f"{expected} by its method `{method.__name__}`", written)
-        return written
-
-    return write
-
-
-def _is_prompt(written: Any) -> bool:
-    """True if this is text with the spans of its roles, which are whole numbers."""
-    text, roles = written if isinstance(written, tuple) and len(written) == 2 else (None, None)
-    if not isinstance(text, str) or not isinstance(roles, dict):
-        return False
-    spans = [span for span in roles.values() if isinstance(span, tuple) and len(span) == 2]
-    if len(spans) != len(roles) or any(type(end) is not int for span in spans for end in span):
-        return False
-    return all(0 <= start <= stop <= len(text) for start, stop in spans)
-
-
-_TEXT: tuple[str, Callable[[Any], bool]] = "text", lambda written: isinstance(written, str)
-# Method of a template -> what it gives, and whether something is that.
-_WRITTEN = {
-    "answer": _TEXT,
-    "query": _TEXT,
-    "render": ("text and a dict of the spans of its roles", _is_prompt),
-    "written_by": ("a Template", lambda written: isinstance(written, Template)),
-}
-
-
 def find_template(name: str) -> Template:
     """The registered template of that name."""
     template = lookup("template", name)
@@ -160,32 +115,14 @@ QUESTION = register("template", "question", Template("question", before="Q: ", b
 register_later("template", "chat", "headcats.prompts.chat:CHAT")
 
 
-def check_writable(
-    template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]], *, option: str = OPTION
-) -> None:
-    """Refuse a template whose fixed text the tokenizer does not know; `option` says how a user selects another one."""
-    unknown = _unknown_text(template, tokenizer, pairs)
-    if not unknown:
-        return
-    others = _templates_of(tokenizer)
-    usable = [name for name, other in others.items() if not _unknown_text(other, tokenizer, pairs)]
-    if usable:
-        advice = f"It knows the text of {', '.join(usable)}: use {option.format(name=usable[0])}."
-    else:
-        advice = f"It knows none of the templates ({', '.join(others)}): use another model."
-    raise OptionError(
-        f"The tokenizer of this model does not know {' and '.join(map(repr, unknown))}, part of the template "
-        f"{template.name!r}. {advice}"
-    )
-
-
-def _templates_of(tokenizer: Any) -> dict[str, Template]:
-    """Every registered template that there is for a tokenizer, by name."""
-    templates = {}
-    for name in names("template"):
-        with contextlib.suppress(OptionError):  # it has no chat template, or none that can be used
-            templates[name] = find_template(name).written_by(tokenizer)
-    return templates
+def check_writable(template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> None:
+    """Refuse a template whose fixed text the tokenizer does not know."""
+    if unknown := _unknown_text(template, tokenizer, pairs):
+        others = ", ".join(name for name in names("template") if name != template.name)
+        raise OptionError(
+            f"The tokenizer of this model does not know {' and '.join(map(repr, unknown))}, part of the template "
+            f"{template.name!r}. Use another template ({others}) or another model."
+        )
 
 
 def _unknown_text(template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> list[str]:

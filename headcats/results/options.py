@@ -106,9 +106,12 @@ def options_of(kind: type, until: Stage = "run") -> tuple[Option, ...]:
     )
 
 
-def takes_count(least: int) -> Callable[[str, Any], None]:
+MOST_PROMPTS, MOST_DEMOS = 100_000, 1_000
+
+
+def takes_count(least: int, most: int) -> Callable[[str, Any], None]:
     """Check of a whole number."""
-    return lambda name, value: check_count(name, value, least=least, most=math.inf)
+    return lambda name, value: check_count(name, value, least=least, most=most)
 
 
 def _is_number(value: Any) -> bool:
@@ -157,8 +160,8 @@ class PlanOptions:
     metrics: Any = None
     template: Any = None
     # As many as a plain `headcats run` scores within 3 minutes on 2 cores.
-    n_prompts: int = option(64, "prompts", check=takes_count(2))
-    n_demos: int = option(5, "prompts", check=takes_count(0))
+    n_prompts: int = option(64, "prompts", check=takes_count(2, MOST_PROMPTS))
+    n_demos: int = option(5, "prompts", check=takes_count(0, MOST_DEMOS))
     corruption: Corruption = option("other_task", "prompts")
     answers: Answers = option("whole", "prompts")
     seed: int = option(0, "prompts", check=_check_seed)

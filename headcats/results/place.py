@@ -58,8 +58,7 @@ def find_place(source: str | os.PathLike[str]) -> Place:
         check_path(Path(address))
         return Place(address, Path(address))
     # Takes a quarter of a second, which readers of folders need not wait.
-    from headcats.base.hub import fetch_snapshot
-    from headcats.base.hub_problem import HubProblem
+    from headcats.base.hub import HubProblem, fetch_snapshot
 
     name, _, revision = address.removeprefix(HUB).partition("@")
     try:

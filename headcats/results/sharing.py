@@ -88,8 +88,7 @@ def push(
     address = f"{HUB}{name}" if revision is None else f"{HUB}{name}@{revision}"
     files = _files(place.folder, manifest) | {"README.md": card(_without_folders(manifest), address).encode("utf-8")}
     # Takes a quarter of a second, which readers of folders need not wait.
-    from headcats.base.hub import upload
-    from headcats.base.hub_problem import HubProblem
+    from headcats.base.hub import HubProblem, upload
 
     message = f"Results of {manifest.model.name} on {manifest.plan.suite}"
     try:

@@ -20,6 +20,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import read_results
+from headcats.results.options import MOST_PROMPTS
 from headcats.results.place import find_place
 from headcats.results.run_results import STATE, RunResults
 from headcats.results.tables import set_bytes
@@ -109,7 +110,7 @@ def run_evidence(
         Multiple Testing, for family-wise p by maxima; Phipson & Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9, 39, for
         p that count the observed labelling. The statistics and verdicts are headcats' own.
     """
-    check_count("n_prompts", n_prompts, least=2)
+    check_count("n_prompts", n_prompts, least=2, most=MOST_PROMPTS)
     check_count("relabellings", relabellings, least=LEAST_LABELLINGS - 1)
     if positions not in ("last", "all"):
         raise OptionError(f"positions must be 'last' or 'all'; got {positions!r}.")

@@ -16,7 +16,6 @@ from headcats.results.options import PlanOptions
 from headcats.results.records import PlanRecord
 from headcats.study.options import StudyOptions, takes_options
 from headcats.tasks.definition import Task
-from headcats.tasks.most_prompts import check_n_demos, check_n_prompts
 from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import Suite, suite, suite_defaults
 
@@ -105,8 +104,8 @@ class Study(PlanOptions):
 def study_of(options: StudyOptions) -> Study:
     """Return the study that the options of `hc.run` describe.
 
-    An UnknownNameError for a task, method, metric, template or path; an OptionError for too many prompts or
-    demonstrations, what a method cannot use, a limit of memory that cannot be read, or a shard with nothing to do.
+    An UnknownNameError for a task, method, metric, template or path; an OptionError for what a method cannot use,
+    a limit of memory that cannot be read, or a shard with nothing to do.
     """
     from headcats.metrics.definition import registered_name  # which imports torch, as do the next
     from headcats.sweeps.free_memory import budget
@@ -122,8 +121,6 @@ def study_of(options: StudyOptions) -> Study:
         **options.recorded() | looked_up,
         tasks=chosen.named(options.tasks),
     )
-    check_n_prompts(study.n_prompts, chosen.tasks, n_demos=study.n_demos, seed=study.seed)
-    check_n_demos(study.n_demos, lambda: {task.name: study.pairs[task.name] for task in study.tasks})
     named = options.methods or methods_of_suite(chosen, study.pairs)
     study = study.changed(methods=tuple(dict.fromkeys(map(MethodSpec.parse, named))))
     corrupting = [spec.name for spec in study.methods if not spec.is_joint]

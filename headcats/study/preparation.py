@@ -19,7 +19,6 @@ from headcats.results.records import LEAST_PROMPTS_PER_ROLE
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.references import References, reference_kind
 from headcats.tasks.definition import Task
-from headcats.tasks.most_prompts import check_n_prompts
 
 _LEAST_SHARED = 28  # 8 scored, 16 reference, 4 left
 # Candidates per held-out prompt.
@@ -137,7 +136,6 @@ class Preparation:
         prepared = self.of(task_name)
         if prepared.problem:
             return (), DropReport()
-        check_n_prompts(n, [prepared.task], n_demos=self.study.n_demos, seed=self.study.seed)
         used = sum(self.shares(prepared.task))
         pairs = self._each_pair(prepared.task, repeats=_SEARCH * (used + n) + 100)
         before = list(itertools.islice(pairs, used))

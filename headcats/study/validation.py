@@ -15,7 +15,6 @@ from headcats.prompts.tokens import bos_of, token_texts, written_front
 from headcats.results.records import LONG_ANSWER, TaskRecord
 from headcats.study.assessment import assess_prompts, memory_plan
 from headcats.study.distractors import settle_distractors
-from headcats.study.estimate import log_plan
 from headcats.study.method_run import suite_inputs
 from headcats.study.options import StudyOptions, takes_options
 from headcats.study.own_template import with_own_template
@@ -30,8 +29,7 @@ _log = logging.getLogger("headcats")
 def validate(model: Any, options: StudyOptions) -> dict[str, dict[str, Any]]:
     """Return what a run would keep and drop of every task, base accuracy, gap with interval, and why tasks are skipped.
 
-    Memory and time of the run are estimated from a part of every sweep (`headcats.study.estimate`) and logged.
-    Arguments and errors are those of `hc.run`.
+    How much memory the run takes at most is logged. Arguments and errors are those of `hc.run`.
 
     Returns:
         Task name -> entry: `category`, `source`, `rows` (of a task from a file), `word_pairs` (that prompts are made
@@ -82,8 +80,7 @@ def validate(model: Any, options: StudyOptions) -> dict[str, dict[str, Any]]:
         entries[task.name] = entry | {"seconds": seconds[task.name]}
     report_shares(preparation, {name: record for name, record in records.items() if not record.refusal})
     if study.task_methods and (sweep := memory_plan(adapted, study, preparation, limit=memory, path=path)):
-        usable = {name: seconds[name] for name, entry in entries.items() if not entry["refusal"]}
-        log_plan(preparation, sweep, usable, limit=memory, path=path)
+        _log.info("Memory: %s.", sweep.describe())
     if all(entry["refusal"] for entry in entries.values()):
         # Of a task that is answered in sentences: it is refused for its answers.
         refused_by = [entry.get("refused_by", "prompts") for entry in entries.values()]

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 import xarray as xr
-from torch import Tensor
 
 from headcats.base.errors import DataError, ModelWarning, OptionError
 from headcats.base.registry import lookup
@@ -19,7 +18,6 @@ from headcats.prompts.batch_checks import check_fits
 from headcats.results.block_schema import mark_noise
 from headcats.results.head_axes import HEAD, unit_attrs
 from headcats.sweeps.engine import EACH, in_the_middle, measure_positions, measure_sets, measured_noise, swept_sets
-from headcats.sweeps.given_runs import take_given
 from headcats.sweeps.intervention import Change, Intervention
 from headcats.sweeps.labels import labelled, position_names, provenance
 from headcats.sweeps.paths import Choice, check_path, choose
@@ -39,8 +37,6 @@ def sweep(
     path: str = "auto",
     reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
     memory: str | int | None = None,
-    clean: tuple[Tensor, Any] | None = None,
-    corrupted: tuple[Tensor, Any] | None = None,
 ) -> xr.Dataset:
     """Intervene on every head, one at a time, or on every group of heads, and measure every prompt.
 
@@ -59,16 +55,12 @@ def sweep(
             one length or the same roles.
         unit: What is replaced at a time: "head", or "kv_group", all query heads that share keys and values. The axis
             `head` then counts the groups of a layer, by their key-value head.
-        path: "auto" takes the fastest path that is exact on this model; "hooked" is the reference: one ordinary forward
-            pass per head and prompt, heads batched; "last_position" and "suffix" insist on a fast path.
+        path: "auto" takes the fastest path that is exact on this model (the attribute `path` says which); "hooked" is
+            the reference: one ordinary forward pass per head and prompt, heads batched.
         reference: Held-out prompts for methods that take a mean or a sample. Without it, `mean_ablation` takes the
             batch's clean prompts at the same position, and `resample_ablation` and `other_item_patch` another prompt of
             the batch.
         memory: Limit beside the model's weights, such as "4GB" or a number of bytes; None takes half of what is free.
-        clean: What `model.run_with_cache(batch.clean)` of TransformerLens returned, logits and cache, so that the run
-            is not made again. Answers must be single tokens.
-        corrupted: The same of the corrupted prompts. The run that is edited is made once more for a fast path, whose
-            logits have to be the given ones.
 
     Returns:
         `patched (metric, prompt, layer, head)`, with "each" position `patched (metric, prompt, position, layer, head)`,
@@ -83,10 +75,10 @@ def sweep(
 
     Raises:
         UnknownNameError: Unknown method, metric, unit or path.
-        OptionError: A fast path by name that cannot run here; groups of a model whose heads share nothing; a function
-            that is no metric, or gives anything but one real number per row.
-        DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align, prompts
-            without the second corruption that the method reads, or logits and caches of other prompts.
+        OptionError: Groups of a model whose heads share nothing; a function that is no metric, or gives anything but
+            one real number per row.
+        DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align, or
+            prompts without the second corruption that the method reads.
         ModelError: NaN in the weights, active dropout, a hook that does not fire.
 
     Example:
@@ -107,7 +99,6 @@ def sweep(
     intervention = find_intervention(method)
     runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
     check_second(intervention, batch)
-    take_given(runs, clean=clean, corrupted=corrupted)
     used = given_reference(reference, batch)
     ds = sweep_runs(runs, intervention, metrics=metrics, positions=positions, unit=unit, path=path, reference=used)
     return ds.assign_attrs(task=batch.task) if batch.task else ds
@@ -168,14 +159,6 @@ def prepare(
         warnings.warn(
             f"{intervention.name} depends on weight processing: folded value biases change what a zeroed head removes "
             "(up to 0.45 nats on a GPT-2-like model). Load the model without processing, or ablate to a mean.",
-            ModelWarning,
-            stacklevel=4,
-        )
-    between_two = intervention.keeps_agreement and not intervention.uses_second
-    if between_two and torch.equal(runs.batch.clean, runs.batch.corrupted):
-        warnings.warn(
-            f"Clean and corrupted prompts are the same, so {intervention.name} changes nothing: every effect is 0 of a "
-            "gap of 0.",
             ModelWarning,
             stacklevel=4,
         )

@@ -79,19 +79,6 @@ def measure_sets(
     return values
 
 
-def measure_part(
-    runs: BaseRuns, base: str, sets: Sequence[HeadSet], replacements: Replacements, *, names: Metrics, choice: Choice
-) -> tuple[int, Sequence[HeadSet]]:
-    """Measure as many prompts and sets (of the middle) as `measure_sets` takes at once: their number, the sets."""
-    plan = _plan(runs, base, replacements, choice, n_sets=len(sets))
-    start = (len(sets) - plan.rows) // 2
-    chosen = sorted(sets)[start : start + plan.rows]
-    prompts, measure = next(_parts(runs, base, replacements, names=names, choice=choice, size=plan.prompts))
-    for _ in in_parts(lambda part: measure(chosen[part]).cpu(), len(chosen), len(chosen), devices=runs.model.devices):
-        pass  # more than one part only where memory runs out
-    return len(range(*prompts.indices(len(runs.batch)))), chosen
-
-
 def _plan(runs: BaseRuns, base: str, replacements: NewZ, choice: Choice, *, n_sets: int) -> memory.MemoryPlan:
     continued, change = runs.base_run(base).continued, replacements.change
     footprint = memory.Footprint.of(
@@ -164,9 +151,7 @@ def measure_positions(
     ran = []
     for position in range(everywhere.first, last + 1):
         at = AtPosition(everywhere, position)
-        # A path by name is that of several positions; the last one has a path of its own.
-        asked = "last_position" if path == "suffix" and position == last else path
-        ran.append(choose(runs.model, run.continued, change=at.change, path=asked))
+        ran.append(choose(runs.model, run.continued, change=at.change, path=path))
         is_read = position == last or ran[-1].path == "hooked"
         places = [place for place, heads in enumerate(sets) if is_read or heads[0].layer < last_block]
         chosen = [sets[place] for place in places]

@@ -1,28 +1,19 @@
-"""How much memory there is, on any kind of device, how much of it a sweep may use, and how much a computation takes."""
+"""How much memory there is, on any kind of device, and how much of it a sweep may use."""
 
 import contextlib
 import re
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
 
 import psutil
 import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from headcats.base.errors import OptionError
 
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b(?:ytes)?)?\s*", re.IGNORECASE)
 _MOST = 10**18  # bytes, more than there are: a number that any float can hold
 _CGROUPS, _CGROUPS_OF_PROCESS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-_CGROUP_FILES = {
-    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    2: ("memory.max", "memory.current", "inactive_file"),
-}
 
 # Processes that compute with the memory of this machine at once.
 _sharing = ContextVar("sharing", default=1)
@@ -62,59 +53,14 @@ def free_memory(device: torch.device) -> int:
 
 
 def _container_limits() -> Iterator[int]:
-    """Bytes that each enclosing control group of Linux leaves, in version 2 and in version 1."""
+    """Bytes that each enclosing control group of Linux (version 2) leaves."""
     with contextlib.suppress(OSError):
-        for line in _CGROUPS_OF_PROCESS.read_text("utf-8").splitlines():
-            _, controllers, path = line.split(":", 2)
-            if controllers and "memory" not in controllers.split(","):
-                continue
-            root = _CGROUPS / "memory" if controllers else _CGROUPS
-            limit, used, cached = _CGROUP_FILES[1 if controllers else 2]
-            # Inside a container the path may be that of the host: then only the root is there.
-            inner = Path(path.lstrip("/"))
-            for folder in (root / inner, *(root / parent for parent in inner.parents)):
-                with contextlib.suppress(OSError, ValueError, KeyError):
-                    # Cached files count as used, but make room when asked to.
-                    statistics = dict(row.split() for row in (folder / "memory.stat").read_text("utf-8").splitlines())
-                    room = int((folder / limit).read_text("utf-8")) - int((folder / used).read_text("utf-8"))
-                    yield room + int(statistics[cached])
-
-
-def peak_bytes(work: Callable[[], object]) -> int:
-    """Largest number of bytes that tensors made by `work` take at a time."""
-    with _Counting() as counting:
-        work()
-    return counting.peak
-
-
-class _Counting(TorchDispatchMode):
-    """Sees the result of every operation, and when its storage is freed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.peak = self._now = 0
-        self._storages: dict[int, weakref.ref[Any]] = {}
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run the operation; its result may be a view of what it was given."""
-        result = func(*args, **(kwargs or {}))
-        given = {id(storage) for storage in _storages((args, kwargs))}
-        for storage in _storages(result):
-            if id(storage) not in given and id(storage) not in self._storages:
-                self._add(storage)
-        return result
-
-    def _add(self, storage: Any) -> None:
-        key, size = id(storage), storage.nbytes()
-
-        def freed(_: Any) -> None:
-            self._now -= size
-            del self._storages[key]
-
-        self._storages[key] = weakref.ref(storage, freed)
-        self._now += size
-        self.peak = max(self.peak, self._now)
-
-
-def _storages(values: Any) -> list[Any]:
-    return [value.untyped_storage() for value in tree_leaves(values) if isinstance(value, Tensor)]
+        lines = _CGROUPS_OF_PROCESS.read_text("utf-8").splitlines()
+        # Inside a container the path may be that of the host: then only the root is there.
+        inner = next((Path(line.removeprefix("0::/")) for line in lines if line.startswith("0::/")), Path())
+        for folder in (_CGROUPS / inner, *(_CGROUPS / parent for parent in inner.parents)):
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                # Cached files count as used, but make room when asked to.
+                statistics = dict(row.split() for row in (folder / "memory.stat").read_text("utf-8").splitlines())
+                limit, used = (int((folder / f"memory.{name}").read_text("utf-8")) for name in ("max", "current"))
+                yield limit - used + int(statistics["inactive_file"])

@@ -2,7 +2,6 @@
 
 import gc
 import logging
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
@@ -22,16 +21,15 @@ def in_parts(
 
     It may run out on any of the `devices`. A MemoryShortageError if it does with the smallest part too.
     """
-    start, warned = 0, False
+    start, warned, place = 0, False, " or ".join(map(str, devices))
     while start < size:
         part = slice(start, min(start + at_a_time, size))
-        results, place = [], ""
+        results = []
         try:
             results.append(work(part))
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            place = _exhausted(error, devices)
         # Out of the `except` block, so that the traceback does not keep the tensors of the failed attempt alive.
         if results:
             start = part.stop
@@ -56,10 +54,3 @@ def in_parts(
         for kind in {device.type for device in devices} & {"cuda", "mps"}:
             getattr(torch, kind).empty_cache()
         at_a_time //= 2
-
-
-def _exhausted(error: BaseException, devices: Sequence[torch.device]) -> str:
-    """The device whose memory ran out, where the error names it, as CUDA's does ("GPU 1"); else all of them."""
-    number = re.search(r"\bGPU (\d+)\b", str(error))
-    named = [device for device in devices if number and device.type == "cuda" and device.index == int(number[1])]
-    return " or ".join(map(str, named or devices))

@@ -38,8 +38,8 @@ def joint_sweep(
     """Replace sets of heads, all heads of a set at once, and measure every prompt.
 
     The new z of each head is that of the method (for a patch, of the other unpatched run), as for one head alone. Sets
-    that agree in the first layers share their computation there, so a growing sequence (see `cumulative`) costs no
-    more than one head at a time. A set of one head gives the number of `hc.sweep`; an empty set the unpatched run.
+    that agree in the first layers share their computation there, so a growing sequence costs no more than one
+    head at a time. A set of one head gives the number of `hc.sweep`; an empty set the unpatched run.
 
     Args:
         model: As in `hc.sweep`, like every argument that is not named here.
@@ -48,7 +48,7 @@ def joint_sweep(
         sets: Sets of heads: `Head`, "L9H6", "9.6" or (layer, head).
         metrics: Names of metrics, or functions.
         positions: "last", "answer", "all" or a token role; None takes the method's own.
-        path: "auto", "hooked", or a fast path by name.
+        path: "auto" or "hooked".
         reference: Held-out prompts.
         memory: Limit, such as "4GB".
 
@@ -64,7 +64,7 @@ def joint_sweep(
     Example:
         >>> import headcats as hc
         >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21])
-        >>> sets = hc.evidence.cumulative(["L0H1", "L4H1"])
+        >>> sets = [["L0H1"], ["L0H1", "L4H1"]]
         >>> curve = hc.evidence.joint_sweep(hc.load_model("mini"), batch, "zero_ablation", sets)
         >>> curve.patched.dims
         ('metric', 'prompt', 'set')
@@ -104,32 +104,6 @@ def joint_sweep(
     )
     noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)
     return mark_noise(ds.assign_coords(size=("set", [len(heads) for heads in sorted_sets])), noise)
-
-
-def cumulative(heads: Iterable[AnyHead]) -> list[tuple[Head, ...]]:
-    """Growing sets: the first head, the first two, and so on to all of them.
-
-    Args:
-        heads: Heads, in the order in which they join.
-
-    Returns:
-        As many sets as heads.
-
-    Raises:
-        DataError: A head that comes twice, or something that is no head.
-
-    Example:
-        >>> import headcats as hc
-        >>> [[str(head) for head in heads] for heads in hc.evidence.cumulative(["L1H0", (0, 2)])]
-        [['L1H0'], ['L1H0', 'L0H2']]
-    """
-    if isinstance(heads, str):
-        raise DataError(f"cumulative takes a list of heads, such as ['L0H1', 'L2H3']; got {heads!r}.")
-    ordered = [Head.parse(head) for head in heads]
-    twice = next((head for head in ordered if ordered.count(head) > 1), None)
-    if twice is not None:
-        raise DataError(f"Head {twice} comes twice: each set of cumulative has one head more than the one before.")
-    return [tuple(ordered[: size + 1]) for size in range(len(ordered))]
 
 
 def _heads(model: HookedModel, heads: Iterable[AnyHead]) -> tuple[Head, ...]:

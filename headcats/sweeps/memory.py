@@ -222,14 +222,11 @@ class MemoryPlan:
     """Bytes that are used at most, by estimate."""
     weights: int
 
-    def describe(self, *, measured: int | None = None) -> str:
-        """The plan as a sentence; `measured` is what a part of the work took, in bytes."""
+    def describe(self) -> str:
+        """The plan as a sentence."""
         peak, weights, budget = map(readable_bytes, (self.peak, self.weights, self.budget))
         pieces = f"{pluralize(self.prompts, 'prompt')}, {pluralize(self.rows, 'row')} at a time; limit {budget}"
-        if measured is None:
-            return f"at most {peak} beside {weights} of weights: {pieces}"
-        used = readable_bytes(measured)
-        return f"about {used} beside {weights} of weights, as a part of it took; sweeps at most {peak}: {pieces}"
+        return f"at most {peak} beside {weights} of weights: {pieces}"
 
 
 def plan(footprint: Footprint, *, rows: int, budget: int) -> MemoryPlan:

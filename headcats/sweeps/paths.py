@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.base.errors import ModelWarning, OptionError, UnknownNameError, unknown_name_message
+from headcats.base.errors import ModelWarning, UnknownNameError, unknown_name_message
 from headcats.base.guard import is_out_of_memory
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
@@ -28,7 +28,7 @@ from headcats.sweeps.intervention import Change
 from headcats.sweeps.replayed import replayed_residual
 from headcats.sweeps.tree import HeadSet
 
-PATHS = ("auto", "hooked", "last_position", "suffix")
+PATHS = ("auto", "hooked")
 Path = Literal["last_position", "suffix"]
 _CHECKED_PROMPTS = 2
 
@@ -75,17 +75,10 @@ def check_path(path: str) -> None:
 def choose(model: HookedModel, continued: Continued, *, change: Change, path: str = "auto") -> Choice:
     """The path for a change in the prompts that are intervened on.
 
-    "auto" takes the fast path if it is exact on this model; "hooked" the reference; a fast path by its name must be the
-    one for these positions, and exact, or it is an OptionError.
+    "auto" takes the fast path if it is exact on this model, "hooked" the reference.
     """
     if path == "hooked":
         return Choice("hooked", "not needed: path='hooked' was asked for")
-    fast = path_of(change.first, continued.length)
-    if path not in ("auto", fast):
-        raise OptionError(
-            f"path={path!r} cannot run here: this intervention changes prompts of {continued.length} tokens from "
-            f"position {change.first} on, which is the work of path={fast!r}. Use path='auto'."
-        )
     try:
         check_replayable(model)
         outcome = self_check(model, continued, change=change)
@@ -93,9 +86,7 @@ def choose(model: HookedModel, continued: Continued, *, change: Change, path: st
         outcome = Outcome(False, str(problem))
     reason = str(outcome)
     if outcome.passed:
-        return Choice(fast, reason)
-    if path != "auto":
-        raise OptionError(f"path={path!r} on model {model.name!r}: {reason}. Use path='auto' or path='hooked'.")
+        return Choice(path_of(change.first, continued.length), reason)
     # Once for checks of several positions, which fail by other amounts.
     said = re.sub(r"\d\.\de[-+]\d+", "", reason)
     if said not in _warned.setdefault(model.model, set()):

@@ -1,14 +1,13 @@
 """Prompts of a task with marked answers, for methods that need no corrupted prompts."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from headcats.base.errors import DataError, OptionError, check_count
 from headcats.prompts.answered import AnsweredText, few_shot_texts
 from headcats.prompts.template import find_template
+from headcats.results.options import MOST_DEMOS, MOST_PROMPTS
 from headcats.tasks.definition import Task, word_pairs
-from headcats.tasks.most_prompts import check_n_prompts
 from headcats.tasks.suites import Suite
 from headcats.tasks.suites import suite as find_suite
 
@@ -55,9 +54,8 @@ def task_texts(
     """
     tasks = find_suite(suite)
     (definition,) = tasks.named([task])
-    check_count("n_prompts", n_prompts, most=math.inf)
-    check_count("n_demos", n_demos, least=0, most=math.inf)
-    check_n_prompts(n_prompts, [definition], n_demos=n_demos, seed=seed)
+    check_count("n_prompts", n_prompts, most=MOST_PROMPTS)
+    check_count("n_demos", n_demos, least=0, most=MOST_DEMOS)
     pairs = word_pairs(definition, seed=seed)
     if not pairs:
         raise DataError(

@@ -63,7 +63,7 @@ def test_pages_about_results_of_the_hub_go_into_a_folder_of_their_name(headcats,
 def test_what_fails_is_one_sentence(headcats, hub: Hub, saved: Path) -> None:
     headcats("map", ADDRESS).check_one_message(ADDRESS, "public dataset")
     headcats("push", saved, NAME)
-    hub.faults.append(Fault("GET /api/datasets", 429, {"Retry-After": "3600"}, times=99))
+    hub.faults.append(Fault("GET /api/datasets", 429, times=99))
     headcats("report", ADDRESS).check_one_message("(429)")
     hub.faults.clear()
     figure = headcats("figure", "ablation_curves", ADDRESS, "--out", "curves.html")

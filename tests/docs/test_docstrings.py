@@ -19,10 +19,10 @@ SECTION = re.compile(r"^([A-Z][a-z]+):\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)
 # They hold, load, name, write or register things; what they do has no source but themselves.
 WITHOUT_A_SOURCE = {
     "Head", "PromptBatch", "PromptPair", "SecondCorruption", "Suite", "Task", "attention",
-    "categories.head_table", "evidence.cumulative", "figures.ablation_curves", "figures.checkpoints",
+    "categories.head_table", "figures.ablation_curves", "figures.checkpoints",
     "figures.data", "figures.figure", "figures.head_grid", "figures.head_tasks",
     "figures.write", "load", "load_model",
-    "make_suite", "methods.AnsweredBatch", "methods.AnsweredText", "methods.Declaration", "methods.Selection",
+    "make_suite", "methods.AnsweredText", "methods.Declaration", "methods.Selection",
     "methods.Strength", "methods.add_preset", "methods.declare", "methods.preset", "methods.task_texts",
     "metrics.Rest", "metrics.Targets", "metrics.metric", "push", "report", "rules.Cutoffs", "rules.Rule",
     "rules.rule", "run", "run_series", "suite", "suite_blocks", "task", "task_prompts", "write_views",
@@ -42,7 +42,7 @@ SHAPE = re.compile(
 UNIT = re.compile(
     r"share|nats|\[0, 1\]|\bunits?\b|probabilit|correlation|\bgap\b|heads in|numbers? of|how many|int8|count"
 )
-ARRAYS = ("Dataset", "DataArray", "DataTree", "Tensor", "ndarray", "PromptBatch", "AnsweredBatch")
+ARRAYS = ("Dataset", "DataArray", "DataTree", "Tensor", "ndarray", "PromptBatch")
 
 
 def sections(public: PublicName) -> dict[str, str]:

@@ -1,8 +1,6 @@
 """Models by name, from a hub on this machine that speaks the protocol of the real one and fails on request."""
 
-import errno
 import functools
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,13 +10,12 @@ import pytest
 import torch
 import transformers
 import xarray as xr
-from hub_server import Fault, Hub, Repository, git_hash, sha256
+from hub_server import Fault, Hub, Repository
 from peaks import peak_bytes
 from safetensors.torch import load, save
 
 import headcats as hc
 from headcats.base.errors import ModelError
-from headcats.base.hub_problem import hub_problem
 from headcats.models.loading import load_model
 from headcats.models.source import fetch
 from headcats.models.transformers_model import read_model
@@ -30,7 +27,6 @@ from headcats.study.restore import restored_model
 NAME = "lab/mini"
 FOLDER = Path(hc.__file__).parent / "models" / "mini"
 SMALL = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json")
-LIMITED = {"Retry-After": "3"}
 
 
 @functools.cache
@@ -57,7 +53,7 @@ def repository(hub: Hub) -> Repository:
 
 
 def check_refused(*parts: str, name: str = NAME, revision: str | None = None) -> None:
-    """Fetching fails with one sentence that has these parts, and no other error hangs on it."""
+    """Fetching fails with a message that has these parts, and no other error hangs on it."""
     with pytest.raises(ModelError) as error:
         fetch(name, revision=revision)
     text = str(error.value)
@@ -65,9 +61,6 @@ def check_refused(*parts: str, name: str = NAME, revision: str | None = None) ->
     assert [part for part in (*parts, "'./my-model'") if part not in text] == []
     assert text.endswith(".")
     assert "\n" not in text
-    assert ". " not in text
-    unknown = re.search("no public model|not a hub name|OFFLINE=1|did not answer", text) is not None
-    assert ("mean 'mini'?)" in text) == (unknown and name == NAME), "a hint where the name may be wrong"
     assert error.value.__suppress_context__
 
 
@@ -142,136 +135,33 @@ class TestRefused:
 
     def test_what_is_not_there(self, repository: Repository) -> None:
         check_refused("no public model", "HF_TOKEN", name="nobody/nothing")
+        check_refused("no public model", "did you mean 'mini'?", name="lab/minni")
         check_refused("no revision 'v9'", "branches, tags", revision="v9")
         check_refused("'owner/name'", name="a/b/c")
 
     def test_a_token_without_rights(self, hub: Hub, repository: Repository) -> None:
-        for status, parts in ((401, ("know the token", "HF_TOKEN")), (403, ("no right",)), (404, ("(404)",))):
+        for status, part in ((401, "(401); set HF_TOKEN"), (403, "(403); set HF_TOKEN"), (503, "(503); try again")):
             hub.faults.append(Fault("GET /api/models", status))
-            check_refused(*parts)
-        assert hub.waits == []
+            check_refused(part)
 
-
-class TestPassing:
-    def test_too_many_requests_are_repeated_after_the_wait_that_the_hub_names(
-        self, hub: Hub, repository: Repository, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        hub.faults += [Fault("GET /api/models", 429, LIMITED, times=2), Fault("HEAD .*/config", 429, LIMITED, times=3)]
-        hub.faults.append(Fault("GET /large", 429, LIMITED))
-        with caplog.at_level("INFO", logger="headcats"):
-            assert fetch(NAME)[1] == repository.refs["main"]
-        assert hub.waits == [4.0] * 5  # of six, since the first HEAD of a file is repeated at once
-        first, second = [record.getMessage() for record in caplog.records if record.name == "headcats"]
-        assert first == second
-        assert ("429" in first, "in 4 s." in first) == (True, True)
-
-    @pytest.mark.parametrize("where", ["HEAD .*/config", "GET /large"])
-    def test_and_given_up_in_the_end(self, hub: Hub, repository: Repository, where: str) -> None:
-        hub.faults.append(Fault(where, 429, LIMITED, times=99))
-        check_refused("(429)", "wait some minutes, or set HF_TOKEN")
-        assert hub.waits.count(4.0) in (4, 5)
-
-    def test_the_other_header_that_names_a_wait_and_one_that_nobody_has_time_for(
-        self, hub: Hub, repository: Repository
-    ) -> None:
-        hub.faults.append(Fault("GET /api/models", 429, {"RateLimit": '"api";r=0;t=55'}))
-        assert fetch(NAME)[1] == repository.refs["main"]
-        assert hub.waits == [56.0]
-        hub.faults.append(Fault("GET /api/models", 429, {"Retry-After": "3600"}, times=99))
-        check_refused("429", revision="later")
-        assert hub.waits == [56.0]
-
-    @pytest.mark.parametrize("where", ["GET /api/models", "GET /large"])
-    def test_a_fault_of_the_hub(self, hub: Hub, repository: Repository, where: str) -> None:
-        hub.faults.append(Fault(where, 503, times=99))
+    def test_a_download_that_breaks_off(self, hub: Hub, repository: Repository) -> None:
+        hub.faults.append(Fault("GET /large", 503, times=99))
         check_refused("(503)", "try again later")
         hub.faults.clear()
         assert fetch(NAME)[1] == repository.refs["main"]
 
-    def test_a_fault_that_passes(self, hub: Hub, repository: Repository) -> None:
-        hub.faults.append(Fault("GET /api/models", 502, times=2))
-        assert fetch(NAME)[1] == repository.refs["main"]
-        assert hub.waits == [2.0, 4.0]
 
+class TestCache:
     @pytest.mark.parametrize("status", [429, 500])
-    def test_what_is_in_the_cache_is_used_at_once(
+    def test_what_is_in_the_cache_is_used_where_the_hub_has_a_fault(
         self, hub: Hub, repository: Repository, status: int, caplog: pytest.LogCaptureFixture
     ) -> None:
         folder = fetch(NAME)
-        hub.faults.append(Fault("GET", status, LIMITED, times=99))
+        hub.faults.append(Fault("GET", status, times=99))
         with caplog.at_level("INFO", logger="headcats"):
             assert fetch(NAME) == folder
-        assert hub.waits == []
         assert "copy in the cache" in caplog.text
 
-
-class TestBroken:
-    @pytest.fixture(autouse=True)
-    def _pieces(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """huggingface_hub writes downloads in pieces of 10 MB, larger than this model."""
-        monkeypatch.setattr(huggingface_hub.constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
-
-    def test_a_lost_connection_is_resumed_where_it_was(self, hub: Hub, repository: Repository) -> None:
-        size, cut = len(mini()["model.safetensors"]), 20 << 16
-        hub.faults += [Fault("GET /large", cut=cut), Fault("GET /large", cut=cut)]
-        folder, _ = fetch(NAME)
-        assert (folder / "model.safetensors").read_bytes() == mini()["model.safetensors"]
-        first, second, third = hub.asked("GET /large")
-        assert [first.range, second.range, third.range] == ["", f"bytes={cut}-", f"bytes={2 * cut}-"]
-        assert first.sent + second.sent + third.sent == size, "nothing came twice"
-        assert (first.status, third.status) == (200, 206)
-
-    def test_one_that_never_holds_leaves_whole_files_for_the_next_time(self, hub: Hub, repository: Repository) -> None:
-        hub.faults.append(Fault("GET /large", cut=0, times=99))
-        check_refused("the download broke off (", "repeat this to go on from the complete files")
-        assert blobs() <= {git_hash(mini()[name]) for name in SMALL}
-        hub.faults.clear()
-        hub.log.clear()
-        kept = len(blobs())
-        folder, _ = fetch(NAME)
-        assert len(hub.asked("GET .*json")) == len(SMALL) - kept
-        assert (folder / "model.safetensors").stat().st_size == len(mini()["model.safetensors"])
-
-    @pytest.mark.parametrize(
-        ("file", "where"), [("model.safetensors", "GET /large"), ("tokenizer.json", "GET .*/tokenizer.json")]
-    )
-    def test_another_content_is_refused_and_not_kept(
-        self, hub: Hub, repository: Repository, file: str, where: str
-    ) -> None:
-        right = mini()[file]
-        hub.faults.append(Fault(where, swap=right[:-1] + bytes([right[-1] ^ 1])))
-        check_refused(f"{file!r} came with another hash than the hub names and was deleted", "repeat this")
-        hashes = {git_hash(mini()[name]) for name in SMALL} | {sha256(mini()["model.safetensors"])}
-        assert blobs() == hashes - {git_hash(right), sha256(right)}
-        folder, _ = fetch(NAME)
-        assert (folder / file).read_bytes() == right
-
-    def test_another_content_is_not_kept_where_the_download_breaks_off_later(
-        self, hub: Hub, repository: Repository
-    ) -> None:
-        wrong = mini()["tokenizer.json"][:-1] + b" "
-        hub.faults += [Fault("GET .*/tokenizer.json", swap=wrong), Fault("GET /large", cut=0, times=99)]
-        with pytest.raises(ModelError, match="broke off"):
-            fetch(NAME)
-        assert wrong not in [
-            path.read_bytes() for path in Path(huggingface_hub.constants.HF_HUB_CACHE).rglob("*/*.json")
-        ]
-        hub.faults.clear()
-        folder, _ = fetch(NAME)
-        assert (folder / "tokenizer.json").read_bytes() == mini()["tokenizer.json"]
-
-    def test_another_size_is_refused_and_not_kept(self, hub: Hub, repository: Repository) -> None:
-        hub.faults.append(Fault("GET /large", swap=mini()["model.safetensors"][:-1000]))
-        check_refused("a file came with another size than the hub names and was deleted", "repeat this")
-        assert blobs() <= {git_hash(mini()[name]) for name in SMALL}
-
-    def test_a_full_disk(self) -> None:
-        problem = hub_problem(OSError(errno.ENOSPC, "No space left on device"), name=NAME, kind="model")
-        assert "(No space" in problem.what
-        assert "HF_HOME" in problem.advice
-
-
-class TestCache:
     def test_without_network_and_without_the_hub(
         self, hub: Hub, repository: Repository, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -280,16 +170,13 @@ class TestCache:
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
         assert (fetch(NAME), fetch(NAME, revision="later")) == (newest, later)
         assert load_model(NAME, device="cpu").revision == repository.refs["main"]
-        check_refused(
-            "HF_HUB_OFFLINE=1 is set and it is not in the cache (", "set HF_HOME to the folder", revision="v9"
-        )
+        check_refused("offline mode is enabled", "HF_HOME", revision="v9")
         assert len(hub.log) == asked
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
         huggingface_hub.close_session()
         assert fetch(NAME) == newest
-        check_refused("the hub did not answer (ConnectError)", "check the network, or set HF_HOME", revision="v9")
-        assert hub.waits == []
+        check_refused("(ConnectError", "check the network", revision="v9")
 
     def test_a_copy_that_is_not_whole(self, hub: Hub, repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
         hub.faults.append(Fault("GET /large", 503, times=99))

@@ -16,7 +16,7 @@ from headcats.models.source import Revision, find_revisions, training_step
 
 class TestName:
     def test_unreachable_fails_after_one_request(self, no_network: list[Any], cache: Path) -> None:
-        with pytest.raises(ModelError, match="did not answer"):
+        with pytest.raises(ModelError, match="was not reached"):
             load_model("owner/no-such-model")
         assert len(no_network) <= 2  # the download functions of huggingface_hub try six times, for 23 seconds
 
@@ -46,17 +46,6 @@ class TestBadFolder:
         (folder / file).unlink()
         with pytest.raises(ModelError, match=rf"lacks [^:]*{file}[^:]*: save"):
             load_model(folder)
-
-    @pytest.mark.parametrize("file", ["config.json", "tokenizer.json"])
-    def test_a_text_of_gigabytes_is_not_read(self, folder: Path, file: str) -> None:
-        with open(folder / file, "r+b") as text:
-            text.truncate(2**31)
-        with pytest.raises(ModelError, match=rf"{file}.* 2,147,483,648 bytes"):
-            load_model(folder)
-        (folder / "config.json").unlink()
-        if file == "tokenizer.json":
-            with pytest.raises(ModelError, match=rf"{file}.* 2,147,483,648 bytes"):
-                load_model("mini", tokenizer=folder)
 
     def test_a_given_tokenizer_replaces_the_missing_one(self, folder: Path) -> None:
         (folder / "tokenizer.json").unlink()

@@ -98,15 +98,13 @@ def test_targets_may_come_in_a_list() -> None:
 
 
 def test_batches_of_tokens() -> None:
-    tokens = torch.arange(6).reshape(2, 3)
+    tokens, texts = torch.arange(6).reshape(2, 3), (AnsweredText("?", [(0, 1)]),) * 2
     targets = torch.tensor([[False, True, False], [False, False, True]])
-    batch = AnsweredBatch.from_tokens(tokens, targets, task="t", category="c")
-    assert [text.item for text in batch.texts] == ["", ""]
-    assert batch.select([1]).tokens.tolist() == [[3, 4, 5]]
+    assert AnsweredBatch(tokens, targets, texts).select([1]).tokens.tolist() == [[3, 4, 5]]
     with pytest.raises(DataError, match=r"see prompt 1\."):
-        AnsweredBatch.from_tokens(tokens, targets & torch.tensor([[True], [False]]))
+        AnsweredBatch(tokens, targets & torch.tensor([[True], [False]]), texts)
     with pytest.raises(DataError, match=r"\(2, 3\), targets \(2, 3\) and 1 texts"):
-        AnsweredBatch.from_tokens(tokens, targets, items=["one"])
+        AnsweredBatch(tokens, targets, texts[:1])
 
 
 def test_one_token_answers_are_the_last_token_and_no_other(tokenizer) -> None:

@@ -99,3 +99,10 @@ def test_finished_prompts_are_scored_at_their_last_position():
         assert [spec.positions for spec in specs] == ["last"] * 3
         names = [each for each in default_methods() if registered(each).control != "task"]
         assert [spec.name for spec in specs] == names
+
+
+def test_numbers_that_no_run_could_use_are_refused():
+    for options in ({"n_prompts": 10**5000}, {"n_demos": 10**20}, {"seed": 2**63}, {"seed": -(10**5000)}):
+        with pytest.raises(OptionError, match=f"^{next(iter(options))} must be"):
+            plan(suite=["plural"], **options)
+    assert plan(suite=["plural"], n_prompts=4, seed=-(2**62)).seed == -(2**62)

@@ -32,13 +32,6 @@ def test_it_says_what_a_run_finds(model, all_options, all_finished):
     assert found["always_a"]["source"] == "made up"
 
 
-def test_the_time_of_a_run_is_told_as_people_say_it(model, options, caplog, monkeypatch):
-    monkeypatch.setattr("headcats.study.estimate.seconds_expected", lambda *args, **named: 9000.0)
-    with caplog.at_level("INFO", logger="headcats"):
-        validate(model, **options | {"tasks": ["always_a"]})
-    assert any(line.startswith("Time: 2.5 h ") and "denoising_patch" in line for line in caplog.messages)
-
-
 def test_it_says_how_a_short_list_is_shared_out(model, caplog):
     prompts = finished_pairs(0, seed=0)
     own = Task("own", "knowledge", "made up", lambda n, *, seed: [*prompts, *prompts[:6]])

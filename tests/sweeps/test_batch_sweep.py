@@ -193,16 +193,6 @@ class TestZeroAblationOfProcessedWeights:
         assert np.abs(zeroed[0] - zeroed[1]).max() > 1e-3
 
 
-def test_patches_between_the_same_prompts_are_warned_of(model: Any) -> None:
-    batch = random_batch(3)
-    same = changed(batch, corrupted=batch.clean)
-    with pytest.warns(ModelWarning, match="denoising_patch changes nothing"):
-        sweep(model, same, "denoising_patch")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        sweep(model, same, "mean_ablation")
-
-
 @pytest.mark.parametrize("method", ["mean_ablation:reference=task", "denoising_patch@all"])
 def test_the_short_form_of_a_run_is_refused_with_a_hint(model: Any, method: str) -> None:
     with pytest.raises(OptionError, match="positions=, reference="):

@@ -187,13 +187,6 @@ def test_answers_of_several_tokens() -> None:
 
 
 class TestPaths:
-    def test_by_name(self) -> None:
-        model, batch = tiny_bridge("llama"), prefixed_batch(2, 7, 3)
-        ds = sweep(model, batch, "denoising_patch", positions="each", path="suffix")
-        assert ds.attrs["path"] == "suffix; last_position"
-        with pytest.raises(OptionError, match="path='suffix'"):
-            sweep(model, batch, "denoising_patch", positions="each", path="last_position")
-
     def test_a_wrong_narrowing_is_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
         model, batch = tiny_model("llama").model, prefixed_batch(2, 5, 0)
         right = sweep(model, batch, "denoising_patch", positions="each", path="hooked")

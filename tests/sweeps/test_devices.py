@@ -13,7 +13,7 @@ from toys import LAYOUTS, Layout, tiny_model
 from headcats.methods import attribution_patch
 from headcats.models.adapter import HookedModel, adapt
 from headcats.sweeps.batch_sweep import sweep
-from headcats.sweeps.joint import cumulative, joint_sweep
+from headcats.sweeps.joint import joint_sweep
 
 METRICS = ["logit_diff", "log_prob", "kl"]
 # Other kernels sum in another order; a GPU may also multiply fp32 numbers in its own way.
@@ -46,7 +46,7 @@ def test_sweeps(layout: Any, path: str, method: str, device: str) -> None:
     options: dict[str, Any] = {"metrics": METRICS, "positions": "last" if path == "last_position" else "all"}
     if method == "mean_ablation":
         options["reference"] = random_batch(4, 12, seed=50)
-    found = sweep(here, batch, method, path=path, **options)
+    found = sweep(here, batch, method, path="hooked" if path == "hooked" else "auto", **options)
     expected = sweep(there, batch, method, path="hooked", **options)
     assert found.attrs["path"] == path
     assert here.device.type == device
@@ -58,7 +58,7 @@ def test_sweeps(layout: Any, path: str, method: str, device: str) -> None:
 @elsewhere
 def test_sets_of_heads_and_gradients(device: str) -> None:
     here, there = on_both("llama", device)
-    batch, sets = prefixed_batch(3, 12, 5), cumulative(["L0H1", "L1H0", "L2H1"])
+    batch, sets = prefixed_batch(3, 12, 5), [["L0H1"], ["L0H1", "L1H0"], ["L0H1", "L1H0", "L2H1"]]
     pairs = [(joint_sweep(here, batch, "denoising_patch", sets, metrics=METRICS),
               joint_sweep(there, batch, "denoising_patch", sets, metrics=METRICS, path="hooked"))]  # fmt: skip
     assert pairs[0][0].attrs["path"] == "last_position"

@@ -63,23 +63,6 @@ def test_prompts_are_halved_in_unpatched_runs(toy: Toy, path: str, monkeypatch: 
     assert np.abs(found.patched - exact.patched).max() < 1e-5
 
 
-def test_nothing_is_left_half_done_after_parts_that_failed(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
-    right = runs.record
-
-    def fails_on_the_second_part(*args: Any, **options: Any) -> Any:
-        calls.append(1)
-        if len(calls) == 2:
-            raise torch.OutOfMemoryError("out of memory")
-        return right(*args, **options)
-
-    monkeypatch.setattr(memory, "prompts_per_part", lambda *args, **options: 4)
-    monkeypatch.setattr(runs, "record", fails_on_the_second_part)
-    run = Run(adapt(toy.model), Continued.alone(random_batch(8).clean), budget=10**9)
-    covered = [place for prompts, _ in run.recordings(6) for place in range(*prompts.indices(8))]
-    assert covered == list(range(8))
-
-
 def test_recordings_that_are_made_again_are_halved_too(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     monkeypatch.setattr(memory, "prompts_per_part", lambda *args, **options: 8)
@@ -112,10 +95,6 @@ def out_of_memory(
 
 
 class TestParts:
-    def test_work_that_fits_is_done_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        assert list(in_parts(lambda part: part.stop, 48, 48, devices=[CPU])) == [(slice(0, 48), 48)]
-        assert not caplog.records
-
     def test_half_and_half_again_with_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
         tried: list[tuple[int, int]] = []
 
@@ -170,17 +149,6 @@ class TestParts:
             gc.enable()
         assert len(tensors) == 6
 
-    def test_a_real_one(self) -> None:
-        """An allocation that no machine can make."""
-        sizes: list[int] = []
-
-        def work(part: slice) -> int:
-            sizes.append(part.stop - part.start)
-            return len(torch.empty(1 << 50 if sizes[-1] > 1 else 1))
-
-        assert [value for _, value in in_parts(work, 4, 4, devices=[CPU])] == [1] * 4
-        assert sizes == [4, 2, 1, 1, 1, 1]
-
 
 @pytest.mark.parametrize(
     ("error", "expected"),
@@ -199,21 +167,6 @@ class TestParts:
 )
 def test_out_of_memory_on_any_device(error: BaseException, expected: bool) -> None:
     assert is_out_of_memory(error) is expected
-
-
-@pytest.mark.parametrize(
-    ("error", "named"),
-    [
-        ("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 79.11 GiB", "cuda:1"),
-        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "cuda:0 or cuda:1"),
-    ],
-)
-def test_of_several_devices_the_one_whose_memory_ran_out_is_named(error: str, named: str) -> None:
-    def work(part: slice) -> None:
-        raise RuntimeError(error)
-
-    with pytest.raises(ModelError, match=rf"^Memory of {named} .*device_map"):
-        list(in_parts(work, 1, 1, devices=[torch.device("cuda", number) for number in range(2)]))
 
 
 @pytest.mark.parametrize("kind", ["cuda", "mps"])

@@ -13,7 +13,7 @@ from prefixes import prefixed_batch
 
 from headcats.base.errors import DataError, HeadcatsError
 from headcats.models.head import Head
-from headcats.sweeps.joint import cumulative, joint_sweep
+from headcats.sweeps.joint import joint_sweep
 
 METRICS = ["logit_diff", "log_prob"]
 SETS = [["L0H1"], ["L0H1", "L2H3"], ["L1H0", "L1H2"], ["L0H0", "L0H1", "L1H3", "L2H0"], ["L2H3", "L2H0"], ["L1H0"]]
@@ -87,10 +87,3 @@ class TestWhatASetIs:
         assert ds.set.values.tolist() == ["none", "L0H1"]
         assert ds["size"].values.tolist() == [0, 1]
         assert np.array_equal(ds.patched[..., 0].values, ds.corrupted.values)
-
-
-def test_growing_sets_of_a_head_twice_or_of_a_name_are_refused() -> None:
-    with pytest.raises(DataError, match="L0H1 comes twice"):
-        cumulative(["L0H1", "L1H0", (0, 1)])
-    with pytest.raises(DataError, match=r"list .* got 'L0H1'"):
-        cumulative("L0H1")

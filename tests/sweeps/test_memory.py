@@ -12,7 +12,7 @@ from toys import tiny_model
 
 from headcats.base.errors import MemoryLimitError, OptionError
 from headcats.models.adapter import HookedModel, adapt
-from headcats.sweeps import free_memory, memory
+from headcats.sweeps import free_memory
 from headcats.sweeps.free_memory import budget
 from headcats.sweeps.memory import Footprint, MemoryPlan, Sizes, plan, readable_bytes
 
@@ -102,12 +102,6 @@ class TestPlan:
         assert all(later >= earlier / 2 for earlier, later in pairwise(sizes))
         # So that a resumed run is cut as the first one was.
         assert len({(cut.prompts, cut.rows) for cut in plans}) <= 10
-
-    def test_no_more_at_a_time_than_brings_something(self, model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-        footprint = Footprint(Sizes.of(model), *SHAPE, "replayed")
-        monkeypatch.setattr(memory, "ENOUGH_BYTES", footprint.chunk(24, 5))
-        cut = plan(footprint, rows=12, budget=10**12)
-        assert (cut.prompts, cut.rows) == (24, 4)
 
     @pytest.mark.parametrize("path", ["hooked", "replayed"])
     def test_too_little_is_refused_with_what_is_needed(self, model: HookedModel, path: str) -> None:

@@ -108,7 +108,7 @@ class CausalMethod:
             metrics: Names of metrics, or functions, all read from the same forward passes.
             positions: "last", "answer", "all", a token role or "each"; None takes the method's own.
             unit: "head", or "kv_group" to replace the heads that share keys and values at once.
-            path: "auto", "hooked" or a fast path by name.
+            path: "auto" or "hooked".
             reference: Held-out prompts, for a method that replaces by their mean or a sample.
             memory: Limit beside the model's weights, such as "4GB".
 
@@ -162,18 +162,6 @@ class CausalMethod:
         from headcats.methods.causal.on_task import sweep_memory
 
         return sweep_memory(self.intervention, model, batch, positions=positions, budget=budget, path=path, unit=unit)
-
-    def rehearse(
-        self, inputs: "TaskInputs", *, positions: str, reference: str | None = None, unit: str = HEAD
-    ) -> float:
-        """Do a part of the sweep of the first batch as `on_part` does it, to see what that takes.
-
-        Returns its share of the `work` on that batch; a DataError as `on_part`.
-        """
-        from headcats.methods.causal.on_task import sweep_part
-
-        kind = (reference or self.references[0]) if self.references else None
-        return sweep_part(self.intervention, inputs, positions=positions, reference=kind, unit=unit)
 
     def announce(self, runs: "BaseRuns", *, positions: str, path: str) -> None:
         """Tell the unpatched runs, not made yet, what `on_part` will read of them, so that each is made once."""

@@ -12,8 +12,8 @@ from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.prompts.template import has_query
 from headcats.results.block_schema import join_batches
-from headcats.sweeps.batch_sweep import prepare, sweep_runs
-from headcats.sweeps.engine import measure_part, swept_sets
+from headcats.sweeps.batch_sweep import sweep_runs
+from headcats.sweeps.engine import swept_sets
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.memory import Footprint, MemoryPlan, Sizes, plan
 from headcats.sweeps.reference import ROWS, Reference
@@ -128,23 +128,6 @@ def sweep_memory(
     # Not cut to the budget: so many reference prompts are run at a time.
     more = footprint.capture(ROWS) if intervention.uses_reference else 0
     return replace(planned, peak=planned.peak + more)
-
-
-def sweep_part(
-    intervention: Intervention, inputs: TaskInputs, *, positions: str, reference: str | None, unit: str
-) -> float:
-    """See `CausalMethod.rehearse`; `reference` is None for a replacement that needs none."""
-    runs = inputs.runs[0]
-    model, batch, sets = runs.model, runs.batch, swept_sets(runs.model, unit).sets
-    prompts_of_reference = inputs.reference(reference) if reference else Reference(batch)
-    replacements, choice = prepare(
-        runs, intervention, positions=positions, reference=prompts_of_reference, path=inputs.path
-    )
-    prompts, chosen = measure_part(runs, intervention.base, sets, replacements, names=inputs.metrics, choice=choice)
-    if choice.path == "hooked":
-        return prompts * len(chosen) / (len(batch) * len(sets))
-    done, total = (sum(model.n_layers - heads[0].layer for heads in measured) for measured in (chosen, sets))
-    return prompts * done / (len(batch) * total)
 
 
 def _first_change(intervention: Intervention, batch: PromptBatch, positions: str) -> int:

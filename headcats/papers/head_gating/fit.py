@@ -195,8 +195,8 @@ class HeadGating:
 
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
-            data: `AnsweredText`s (text and its target spans) or `AnsweredBatch`es of tokens, of any lengths; or several
-                data sets by name. An unnamed one is called "data".
+            data: `AnsweredText`s (text and its target spans), of any lengths; or several data sets by name. An unnamed
+                one is called "data".
             preset: "chg2025", "chg-mini", or constants of your own (`GatingSettings`).
             n_seeds: Random starts, numbered from 0.
             seed: Seed of every random choice.

@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headcats.base.errors import DataError, OptionError, StatisticsWarning, check_count, pluralize
+from headcats.papers.any_records import file_records
+from headcats.papers.head_gating.layouts import FINISHED, LAYOUTS
 from headcats.papers.head_gating.settings import N_EXAMPLES, N_ORDERS
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span
 from headcats.statistics.random_streams import stream
-from headcats.tasks.files.any_records import file_records
 from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
 from headcats.tasks.files.json_file import json_records
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
-from headcats.tasks.files.questions import FINISHED, LAYOUTS, LETTERS, as_text
+from headcats.tasks.files.questions import LETTERS, as_text
 from headcats.tasks.files.records import EMPTY, Records, Texts, by_meaning
 
 OTHER_SOLUTION = "another answer to an earlier question"

@@ -20,7 +20,7 @@ from headcats.papers.ov_relation.summary import with_categories
 from headcats.prompts.answered import AnsweredText, encode_answered, with_one_token_answers
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.random_streams import stream
-from headcats.sweeps.joint import cumulative, joint_sweep
+from headcats.sweeps.joint import joint_sweep
 from headcats.sweeps.labels import check_axes
 
 Heads = tuple[Head, ...]
@@ -156,7 +156,7 @@ class _Task:
         """Accuracy after none, one, two, ... of the heads of each sequence."""
         if not sequences:
             return {}
-        sets = list(dict.fromkeys(tuple(sorted(heads)) for sequence in sequences for heads in cumulative(sequence)))
+        sets = list(dict.fromkeys(heads for sequence in sequences for heads in _growing(sequence)))
         right = np.zeros(len(sets))
         sweep = partial(joint_sweep, metrics=("accuracy",), positions="last", memory=memory)
         for batch in self.batches:
@@ -164,9 +164,14 @@ class _Task:
             right += swept["patched"].sel(metric="accuracy").sum("prompt").values
         after = dict(zip(sets, right / self.n_prompts, strict=True))
         return {
-            sequence: np.array([self.accuracy, *(after[tuple(sorted(heads))] for heads in cumulative(sequence))])
+            sequence: np.array([self.accuracy, *(after[heads] for heads in _growing(sequence))])
             for sequence in sequences
         }
+
+
+def _growing(sequence: Heads) -> list[Heads]:
+    """The first head, the first two, and so on, sorted."""
+    return [tuple(sorted(sequence[: size + 1])) for size in range(len(sequence))]
 
 
 def _scored_tasks(relations: xr.Dataset, model: HookedModel) -> list[str]:

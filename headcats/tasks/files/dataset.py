@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ _MARKS = ("dataset_info.json", "dataset_dict.json")
 _ROWS = 8192
 # A name of the hub; `.` and `..` are none.
 _NAME = re.compile(r"(?!\.{1,2}$)[\w.-]+")
-# Seconds until the hub counts as out of reach.
-_PATIENCE = 10
 
 
 def is_saved_dataset(folder: Path) -> bool:
@@ -46,48 +43,7 @@ def hub_records(address: str) -> Records:
             f"{user}/{name} is here too, as a file or folder, which would be loaded in place of the hub's: name it as "
             "one, or start from another folder."
         )
-    if _is_reachable(f"{user}/{name}"):
-        return loaded_records(f"{user}/{name}", *chosen)
-    try:
-        with _offline():
-            return loaded_records(f"{user}/{name}", *chosen)
-    except _NotLoadedError:
-        raise DataError(
-            f"The hub cannot be reached, and {'/'.join(parts)} is not in the cache: connect, or save it with "
-            "`save_to_disk` where there is a network and name the folder."
-        ) from None
-
-
-class _NotLoadedError(DataError):
-    """`datasets` raised an error."""
-
-
-def _is_reachable(name: str) -> bool:
-    """True if the hub answers, and with this dataset; asked once, where `load_dataset` would try for half a minute."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import RepositoryNotFoundError
-
-    try:
-        HfApi().dataset_info(name, timeout=_PATIENCE)
-    except RepositoryNotFoundError:
-        raise DataError(
-            f"The hub has no dataset {name!r} that you may read: check the name, or log in with `hf auth login`."
-        ) from None
-    except Exception:  # noqa: BLE001 - of whichever library speaks HTTP
-        return False
-    return True
-
-
-@contextmanager
-def _offline() -> Iterator[None]:
-    import datasets
-
-    before = datasets.config.HF_HUB_OFFLINE
-    datasets.config.HF_HUB_OFFLINE = True
-    try:
-        yield
-    finally:
-        datasets.config.HF_HUB_OFFLINE = before
+    return loaded_records(f"{user}/{name}", *chosen)
 
 
 def loaded_records(name: str, config: str | None = None, split: str | None = None) -> Records:
@@ -105,7 +61,7 @@ def _records(load: Callable[[], Any], name: str, advice: str) -> Records:
         table = load()
     except Exception as error:  # noqa: BLE001 - any of datasets, pyarrow, fsspec and the readers of each format
         reason = next(iter(str(error).splitlines()), "").rstrip(".") or type(error).__name__
-        raise _NotLoadedError(f"The dataset {name!r} cannot be loaded: {reason}.") from None
+        raise DataError(f"The dataset {name!r} cannot be loaded: {reason}.") from None
     if isinstance(table, dict):
         if len(table) != 1:
             raise DataError(f"The dataset {name!r} has the splits {', '.join(map(repr, table))}: {advice}.")

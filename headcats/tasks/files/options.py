@@ -5,7 +5,7 @@
     B. Jupiter
     Answer:
 
-The layouts are those of `headcats.tasks.files.questions` that have options: MMLU, CommonsenseQA, ARC, BIG-bench.
+The layouts are those of `headcats.tasks.files.questions`: MMLU, CommonsenseQA, ARC, BIG-bench.
 """
 
 import json
@@ -18,7 +18,7 @@ from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import stream
 from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
-from headcats.tasks.files.questions import BEYOND, LAYOUTS, LETTERS, WITH_OPTIONS
+from headcats.tasks.files.questions import BEYOND, LAYOUTS, LETTERS
 from headcats.tasks.files.records import EMPTY, Records, Row, Texts, by_meaning
 from headcats.tasks.files.settings import LETTER, TEXT
 
@@ -26,7 +26,7 @@ from headcats.tasks.files.settings import LETTER, TEXT
 def option_task(records: Records, *, answer: str = "") -> FileTask | None:
     """The task; None if the columns are of no layout with options. `answer` is LETTER, also if "", or TEXT."""
     names = by_meaning(records.columns, file=records.file)
-    layout = next((layout for layout in WITH_OPTIONS if set(layout) <= names.keys()), None)
+    layout = next((layout for layout in LAYOUTS if set(layout) <= names.keys()), None)
     if layout is None:
         return None
 

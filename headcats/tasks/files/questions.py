@@ -1,13 +1,10 @@
-"""How public files write questions with answers, and with options: columns -> the parts of a row.
+"""How public files write questions with options: columns -> the parts of a row.
 
 {question, choices: {label, text}, answerKey}            CommonsenseQA and ARC, as a table or as JSON Lines
 {input, target_scores}                                   BIG-bench, in the field `examples` of a task or as a list
 {inputs, multiple_choice_targets, multiple_choice_scores}  BIG-bench as a table
 {question, choices, answer}                              options as a list; the answer is one of them, or its number
 {question, A, B, C, D, answer}                           MMLU: the answer is a letter, its number from 0, or its text
-{problem, generated_solution, expected_answer}           OpenMathInstruct: the solution is to be written
-{question, answer}                                       an answer to be written
-{prompt, target, pattern}                                finished prompts: ABA/ABB of Causal Head Gating
 """
 
 import ast
@@ -27,7 +24,7 @@ BEYOND = "answer is a number, and options count from 0"
 _NO_COMMA = re.compile(r"""(?<=['"])\s+(?=['"])""")
 
 Parts = tuple[str, str, tuple[str, ...]]
-"""Question, answer and options; none where the answer is to be written."""
+"""Question, answer and options."""
 Row = Mapping[str, Any]
 
 
@@ -155,40 +152,11 @@ def _lettered(row: Row) -> Parts | str:
     return _with_options(row["question"], options, counted or same)
 
 
-def _solved(row: Row) -> Parts | str:
-    """OpenMathInstruct: a row without a final answer does not say whether its solution is right."""
-    if "expected_answer" in row and not as_text(row["expected_answer"]):
-        return NO_ANSWER
-    return _written(row["problem"], row["generated_solution"])
-
-
-def _written(question: Any, answer: Any) -> Parts | str:
-    text, written = as_text(question), as_text(answer)
-    if not text:
-        return NO_QUESTION
-    return (text, written, ()) if written else NO_ANSWER
-
-
-def _finished(row: Row) -> Parts | str:
-    """Prompt and target unchanged: spaces and line ends are part of what the model reads."""
-    prompt, target = (value if isinstance(value, str) else "" for value in (row["prompt"], row["target"]))
-    if not prompt:
-        return NO_QUESTION
-    return (prompt, target, ()) if target else NO_ANSWER
-
-
-FINISHED = ("prompt", "target")
 LAYOUTS: dict[tuple[str, ...], Callable[[Row], Parts | str]] = {
     ("question", "answerkey"): _keyed,
     ("input", "target_scores"): _scored,
     ("inputs", "multiple_choice_targets", "multiple_choice_scores"): _scored_lists,
     ("question", "choices", "answer"): _listed,
     ("question", "a", "b", "answer"): _lettered,
-    ("problem", "generated_solution"): _solved,
-    ("question", "answer"): lambda row: _written(row["question"], row["answer"]),
-    FINISHED: _finished,
 }
 """Columns of a layout -> what a row of it holds, or why it is dropped; the first that fits is taken."""
-WITH_OPTIONS = tuple(
-    layout for layout, parts in LAYOUTS.items() if parts in (_keyed, _scored, _scored_lists, _listed, _lettered)
-)

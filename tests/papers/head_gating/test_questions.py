@@ -11,9 +11,9 @@ from for_each import for_each
 from pyarrow import parquet
 
 from headcats.base.errors import DataError, OptionError, StatisticsWarning
+from headcats.papers.head_gating.layouts import LAYOUTS
 from headcats.papers.head_gating.questions import Question, question_texts, read_questions
 from headcats.tasks.files.kept_rows import DUPLICATE
-from headcats.tasks.files.questions import LAYOUTS
 
 EXAMPLE = "kept as an example"
 ANSWER = " It is 2.\nSo 2."

@@ -1,15 +1,9 @@
 """Parquet and tables of `datasets`, on disk and of the hub, by the code of the libraries themselves."""
 
-import tracemalloc
-from types import SimpleNamespace
-
 import datasets
-import huggingface_hub
-import numpy as np
 import pyarrow as pa
 import pytest
 from for_each import for_each
-from huggingface_hub.errors import RepositoryNotFoundError
 from pyarrow import parquet
 from tasks.files.layout_files import write
 
@@ -18,7 +12,6 @@ from headcats.base.errors import DataError
 from headcats.tasks.files.dataset import loaded_records
 from headcats.tasks.files.layouts import record_content
 from headcats.tasks.files.settings import FileSettings
-from headcats.tasks.files.table_file import _expanded, parquet_records
 
 PAIRS = {"input": ["France", "Italy"], "output": ["Paris", "Rome"]}
 
@@ -42,47 +35,6 @@ def test_parquet(tmp_path):
     parquet.write_table(pa.table({"x": ["a"], "y": [1.0]}), tmp_path / "real.parquet")
     with pytest.raises(DataError, match=r"real\.parquet, record 1: column 'y'"):
         hc.suite(tmp_path / "real.parquet")
-
-
-def test_a_text_that_stands_in_many_rows_is_counted_in_each(tmp_path):
-    def written(n, length):
-        words = pa.DictionaryArray.from_arrays(
-            pa.array(np.arange(n, dtype=np.int32) % 2), pa.array(["a", "b" * length])
-        )
-        rows = pa.table({"input": [f"word {number}" for number in range(n)], "output": words})
-        parquet.write_table(rows, tmp_path / "x.parquet", store_schema=False, compression="zstd")
-        return tmp_path / "x.parquet"
-
-    lists, maps = [["a", "b"], None, ["c"]], [[("k", "v")], [], None]
-    nested = pa.table({"lists": pa.array(lists, pa.list_(pa.string())), "maps": pa.array(maps, pa.map_("str", "str"))})
-    parquet.write_table(nested, tmp_path / "nested.parquet")
-    assert [tuple(cells) for _, cells in parquet_records(tmp_path / "nested.parquet").read()] == list(
-        zip(lists, maps, strict=True)
-    )
-    assert len(hc.suite(written(3000, 2000)).tasks[0].pairs(9999, seed=0)) == 3000
-    assert written(3000, 500_000).stat().st_size < 30_000  # of 750 MB
-    tracemalloc.start()
-    with pytest.raises(DataError, match=r"x\.parquet has .* bytes"):
-        hc.suite(tmp_path / "x.parquet")
-    assert tracemalloc.get_traced_memory()[1] < 2**27
-    tracemalloc.stop()
-    same = pa.table({"input": pa.array(["a"] * 2 * 10**6), "output": pa.array(["b"] * 2 * 10**6)})
-    parquet.write_table(same, tmp_path / "x.parquet")
-    with pytest.raises(DataError, match="more than"):
-        hc.suite(tmp_path / "x.parquet")
-
-
-def test_values_are_counted_over_all_groups_and_columns(tmp_path):
-    nulls, path = pa.array([[None] * 2**17], pa.list_(pa.null())), tmp_path / "x.parquet"
-    with parquet.ParquetWriter(path, pa.schema({"input": pa.list_(pa.null())})) as file:
-        for _ in range(20):
-            file.write_table(pa.table({"input": nulls}))
-    with pytest.raises(DataError, match="more than"):
-        parquet_records(path)
-    parquet.write_table(pa.table({f"c{number}": pa.nulls(10**5) for number in range(30)}), path)
-    with pytest.raises(DataError, match="more than"):
-        parquet_records(path)
-    assert _expanded(pa.nulls(100)) == _expanded(pa.array([""] * 100).dictionary_encode()) == 800
 
 
 def test_a_dataset_on_disk_alone_and_in_a_folder(tmp_path):
@@ -126,49 +78,7 @@ def test_what_the_hub_serves(tmp_path, monkeypatch):
         loaded_records(str(home), "default", "dev")
 
 
-@pytest.fixture
-def hub(monkeypatch):
-    """What the hub answers when it is asked for a dataset: set `hub.error` to an exception."""
-
-    class Answer:
-        error: Exception | None = None
-
-    def dataset_info(*arguments, **options):
-        if Answer.error is not None:
-            raise Answer.error
-
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", dataset_info)
-    return Answer
-
-
-@for_each("address", ["hf://datasets/nobody/nothing", "hf://datasets/nobody/nothing/default/train"])
-def test_the_hub_without_network(address, hub, capfd):
-    was_offline = datasets.config.HF_HUB_OFFLINE
-    hub.error = ConnectionError("Name or service not known")
-    with pytest.raises(DataError, match=r"nobody/nothing.* the cache") as caught:
-        hc.suite(address)
-    assert "\n" not in str(caught.value)
-    assert capfd.readouterr() == ("", "")
-    assert datasets.config.HF_HUB_OFFLINE is was_offline
-
-
-def test_a_cached_dataset_without_network(hub, monkeypatch):
-    split = datasets.Dataset.from_dict(PAIRS)
-    cached = {"capitals": datasets.DatasetDict({"train": split}), "two": datasets.DatasetDict(a=split, b=split)}
-    monkeypatch.setattr(datasets, "load_dataset", lambda name, *_, **__: cached[name.rpartition("/")[2]])
-    hub.error = ConnectionError("Name or service not known")
-    assert hc.suite("hf://datasets/user/capitals").tasks[0].drops.kept == 2
-    with pytest.raises(DataError, match="'a', 'b'"):
-        hc.suite("hf://datasets/user/two")
-
-
-def test_a_dataset_that_the_hub_does_not_show(hub):
-    hub.error = RepositoryNotFoundError("404 Client Error", response=SimpleNamespace(headers={}, request=None))
-    with pytest.raises(DataError, match="no dataset 'nobody/nothing'"):
-        hc.suite("hf://datasets/nobody/nothing")
-
-
-def test_whatever_a_loader_raises_is_one_sentence(hub, monkeypatch):
+def test_whatever_a_loader_raises_is_one_sentence(monkeypatch):
     def load(*arguments, **options):
         raise ArithmeticError("first line\nsecond line")
 
@@ -193,7 +103,7 @@ def test_a_folder_is_not_taken_for_a_dataset_of_the_hub(tmp_path, monkeypatch):
         hc.suite("hf://datasets/user/capitals")
 
 
-def test_an_address_of_the_hub_names_the_suite(hub, monkeypatch):
+def test_an_address_of_the_hub_names_the_suite(monkeypatch):
     asked = []
 
     def load(*arguments, **options):
