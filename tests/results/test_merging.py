@@ -8,13 +8,13 @@ import re
 import pytest
 import xarray as xr
 from for_each import for_each
-from results.folders import LABEL, block, files, folder, manifest
+from results.folders import files, folder
 
 from headcats.base.errors import DamagedFileError, PlanError, StorageError
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
 from headcats.results.merging import merge
-from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord
+from headcats.results.records import CategoryRecord, ModelRecord, PlanRecord
 from headcats.results.run_results import RunResults
 
 
@@ -28,30 +28,6 @@ def test_merge_is_the_union(tmp_path):
     assert list(joined.tasks) == list(joined.blocks) == ["a", "b", "c"]
     assert joined.checks.keys() == {"a", "b", "c"}
     assert (files(first), files(second)) == before
-
-
-def test_merge_joins_methods_and_ignores_where_it_ran(tmp_path):
-    first = folder(tmp_path / "1", "a")
-    second = ResultsFolder(tmp_path / "2")
-    second.write_block("a", "zero_ablation@all", block(fingerprint="z"))
-    model = ModelRecord("elsewhere", "main", "h", device="cuda:0")
-    records = {"a": {"zero_ablation@all": BlockRecord("z")}}
-    second.write_manifest(manifest("a", model=model, methods=("zero_ablation@all",), blocks=records))
-    merged = merge([first, second.path], out=tmp_path / "all")
-    assert set(merged["a"].children) == {LABEL, "zero_ablation@all"}
-    assert RunResults(merged).manifest.methods == (LABEL, "zero_ablation@all")
-    assert set(RunResults(merged).manifest.blocks["a"]) == {LABEL, "zero_ablation@all"}
-
-
-def test_approximations_stay_beside_exact_effects(tmp_path):
-    exact, second, label = folder(tmp_path / "1", "a"), ResultsFolder(tmp_path / "2"), "attribution_patch@last"
-    second.write_block("a", label, block(fingerprint="z").assign_attrs(approximation="first order"))
-    records = {"a": {label: BlockRecord("z", approximation="first order")}}
-    second.write_manifest(manifest("a", methods=(label,), blocks=records))
-    run = RunResults(merge([exact, second.path], out=tmp_path / "all"))
-    assert [run.approximation(each) for each in (LABEL, label)] == ["", "first order"]
-    records = run.manifest.blocks["a"]
-    assert {name: record.approximation for name, record in records.items()} == {LABEL: "", label: "first order"}
 
 
 def with_descriptors(path, value, *tasks, **attrs):
@@ -99,16 +75,6 @@ def test_numbers_of_two_versions_of_somebodys_code_are_not_merged(tmp_path):
     assert not (tmp_path / "more").exists()
 
 
-def test_merged_blocks_keep_the_versions_that_they_were_made_with(tmp_path):
-    paths = [folder(tmp_path / task, task, versions={"torch": task}) for task in "ab"]
-    manifest = RunResults(merge(paths, out=tmp_path / "all")).manifest
-    assert manifest.versions == {"torch": "a"}
-    assert {task: records["denoising_patch@last"].versions for task, records in manifest.blocks.items()} == {
-        "a": {},
-        "b": {"torch": "b"},
-    }
-
-
 def suite_of(*tasks, **changes):
     entries = [{"name": task, "pairs": [["é", "→"]]} | changes for task in tasks]
     return json.dumps({"name": "s", "tasks": entries}, ensure_ascii=False)
@@ -124,32 +90,12 @@ def test_the_suite_of_all_folders_is_kept(tmp_path):
     assert not (tmp_path / "old" / "suite.json").exists()
 
 
-def test_folders_whose_files_have_other_rows_are_merged(tmp_path):
-    """Rows that are dropped change no prompt."""
-    folders = [folder(tmp_path / task, task) for task in "ab"]
-    rows = {"kept": 1, "dropped": {"empty row": 2}, "examples": {"empty row": "f.csv, line 3"}}
-    for path, text in zip(folders, [suite_of("a", "b", rows=rows), suite_of("a", "b")], strict=True):
-        ResultsFolder(path).write_suite(text)
-    assert merge(folders, out=tmp_path / "all").attrs["suite"] == suite_of("a", "b", rows=rows)
-
-
 @for_each("other", [suite_of("a"), suite_of("a", "b", "c"), suite_of("a", "b", pairs=[["x", "y"]])])
 def test_folders_of_different_suites_are_not_merged(tmp_path, other):
     first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "b")
     ResultsFolder(first).write_suite(suite_of("a", "b"))
     ResultsFolder(second).write_suite(other)
     with pytest.raises(PlanError, match=r"2.suite\.json .*1.suite\.json"):
-        merge([first, second], out=tmp_path / "all")
-    assert not (tmp_path / "all").exists()
-
-
-def test_prompts_of_two_chat_templates_are_not_merged(tmp_path):
-    """Their plans are the same: one template is of another day."""
-    first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "b")
-    for path, start in ((first, "1 May"), (second, "2 May")):
-        text = json.loads(suite_of("a", "b")) | {"template": {"name": "chat", "start": start}}
-        ResultsFolder(path).write_suite(json.dumps(text))
-    with pytest.raises(PlanError, match=r"2 May.*1 May"):
         merge([first, second], out=tmp_path / "all")
     assert not (tmp_path / "all").exists()
 

@@ -39,14 +39,6 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
         source_of(record, tmp_path / "results")
 
 
-def test_a_folder_within_the_results(tmp_path: Path) -> None:
-    assert stored(str(tmp_path / "lm"), tmp_path).source == "./lm"
-
-
-def test_results_in_memory_keep_the_path(tmp_path: Path) -> None:
-    assert stored_source(str(tmp_path), None) == str(tmp_path)
-
-
 def test_merged_results_lie_elsewhere(tmp_path: Path) -> None:
     assert moved_source("../lm", tmp_path / "a", tmp_path / "deep" / "b") == "../../lm"
     assert moved_source("owner/model", tmp_path / "a", tmp_path / "b") == "owner/model"

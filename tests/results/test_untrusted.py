@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import xarray as xr
 from for_each import for_each
-from h5netcdf import CompatibilityError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -216,9 +215,3 @@ def test_threads_write_at_once() -> None:
         written = list(threads.map(lambda _: table_bytes(table), range(40)))
     assert len(set(written)) == 1
     assert all(parsed(data).identical(table) for data in written)
-
-
-@for_each("attrs", [{"flag": True}, {"nothing": None}, {"more": {"a": 1}}])
-def test_what_netcdf_cannot_hold_is_refused(attrs: dict[str, Any]) -> None:
-    with pytest.raises((TypeError, ValueError, CompatibilityError)):
-        table_bytes(xr.Dataset({"v": ("x", [1.0])}, attrs=attrs))
