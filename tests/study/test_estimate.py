@@ -6,9 +6,6 @@ from typing import Any
 import pytest
 
 import headcats as hc
-from headcats.base.registry import lookup
-from headcats.methods.method import TaskInputs
-from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.study.assessment import work_of
 from headcats.study.estimate import rehearse, seconds_expected
@@ -16,8 +13,6 @@ from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
 from headcats.study.validation import validate
 from headcats.sweeps.free_memory import peak_bytes
-from headcats.sweeps.reference import Reference
-from headcats.sweeps.runs import BaseRuns
 
 METHODS = ["denoising_patch", "mean_ablation", "denoising_patch:unit=kv_group", "attribution_patch"]
 OPTIONS = {"n_prompts": 12, "n_demos": 2}
@@ -37,14 +32,6 @@ def test_the_memory_that_it_tells_is_what_a_run_takes(model: HookedModel, path: 
     assert 0.8 * told <= used <= 1.2 * told
 
 
-def test_methods_that_cannot_do_a_part_are_estimated_from_the_unpatched_runs(model: HookedModel) -> None:
-    preparation = prepared(model)
-    rates = rehearse(preparation, "always_a", limit=None, path="auto").rates
-    specs = {spec.name: spec for spec in preparation.study.task_methods}
-    assert list(rates) == [specs[name] for name in METHODS[:3]]
-    assert all(rate > 0 for rate in rates.values())
-
-
 def test_seconds_are_those_of_the_unpatched_runs_and_of_all_sweeps(model: HookedModel) -> None:
     preparation = prepared(model)
     study, (batch,) = preparation.study, preparation.of("always_a").scored
@@ -54,34 +41,6 @@ def test_seconds_are_those_of_the_unpatched_runs_and_of_all_sweeps(model: Hooked
     expected += sum(work_of(spec, model, batch, path="auto") for spec in others) * 3.0 / (model.n_layers * runs)
     told = seconds_expected(model, study, preparation, {"always_a": 3.0}, rates={first: 0.5})
     assert told == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("path", ["auto", "hooked"])
-@pytest.mark.parametrize("text", ["denoising_patch@all", "denoising_patch:unit=kv_group"])
-def test_a_part_says_what_share_of_the_work_it_is(model: HookedModel, text: str, path: str) -> None:
-    spec, (batch,) = MethodSpec.parse(text), prepared(model).of("always_a").scored
-
-    def share(memory: str) -> float:
-        runs = BaseRuns(model, batch, limit=memory)
-        inputs = TaskInputs((runs,), ("logit_diff",), lambda kind: Reference(batch), path=path)
-        return float(spec.method.rehearse(inputs, positions=spec.positions, **dict(spec.options)))
-
-    assert share("1GB") == 1
-    assert 0 < share("600kB") < 1
-
-
-def test_the_work_of_groups_is_that_of_as_many_heads(model: HookedModel) -> None:
-    method, (batch,) = lookup("method", "denoising_patch"), prepared(model).of("always_a").scored
-    for path in ("auto", "hooked"):
-        heads, groups = (
-            method.work(model, batch, positions="last", path=path, unit=unit) for unit in ("head", "kv_group")
-        )
-        assert heads == 2 * groups
-    plans = [
-        method.memory_plan(model, batch, positions="last", n_metrics=1, budget=10**9, path="auto", unit=unit).rows
-        for unit in ("head", "kv_group")
-    ]
-    assert plans == [8, 4]
 
 
 def test_validate_tells_both(model: HookedModel, options: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,6 @@ from headcats.results.declaration import default_methods
 from headcats.results.run_results import RunResults
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
-from headcats.study.restore import restored_study
 from headcats.study.validation import validate
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
@@ -106,28 +105,6 @@ def test_results_hold_a_suite_of_python(model, own):
     ):
         with pytest.raises(PlanError, match=named):
             hc.run_evidence(model, results, suite=changed, **QUICK)
-
-
-def test_the_results_of_a_file_need_it_no_more(model, own, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    options = {"out": "results", "n_prompts": 8, "tasks": ["c", "d"]}
-    run(model, "own.py:mine", **options)
-    results = RunResults(hc.load("results"))
-    monkeypatch.chdir("/")
-    assert results.manifest.suite_source == "../own.py:mine"  # from the results
-    own.write_text(SOURCE.replace('"w42", "w43"', '"w42", "w44"'), encoding="utf-8")
-    with pytest.raises(PlanError, match="'c'"):
-        hc.run_evidence(model, tmp_path / "results", suite=f"{own}:mine", **QUICK)
-    assert [task.name for task in restored_study(results).suite.tasks] == list("abcd")
-
-
-def test_without_second_corruptions_the_message_is_about_finished_prompts(model, own):
-    own.write_text(SOURCE.replace("second=", "distractor_task='made up',  # "), encoding="utf-8")
-    results = run(model, f"{own}:mine", n_prompts=8, tasks=["a"], methods=METHODS[:2])
-    refusal = RunResults(results).manifest.blocks["a"][METHODS[1]].refusal
-    assert "8 prompts" in refusal
-    assert "SecondCorruption" in refusal
-    assert "demonstration" not in refusal
 
 
 def test_prompts_without_demonstrations_need_no_number_of_them(own):

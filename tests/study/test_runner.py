@@ -5,7 +5,6 @@ import logging
 import os
 import re
 import shutil
-import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,14 +12,13 @@ from pathlib import Path
 import pytest
 import torch
 import xarray as xr
-from counting import COUNTING_HEAD, SUITE, constant, counting_folder, finished_pairs
+from counting import COUNTING_HEAD, SUITE, counting_folder, finished_pairs
 
 import headcats as hc
 from headcats.base.errors import (
     DamagedFileError,
     DataError,
     ModelError,
-    OccupiedError,
     OptionError,
     PlanError,
     StorageError,
@@ -28,14 +26,10 @@ from headcats.base.errors import (
 )
 from headcats.prompts.pair import SecondCorruption
 from headcats.results.folder import ResultsFolder
-from headcats.results.manifest import Manifest
-from headcats.results.records import BlockRecord
 from headcats.results.run_results import RunResults
 from headcats.results.writer import WRITER
 from headcats.study import identity
 from headcats.study.assessment import SHOWN
-from headcats.study.runner import other_paths, paths_used
-from headcats.study.validation import validate
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite
 
@@ -90,14 +84,6 @@ def test_the_head_that_does_the_tasks_is_found(finished):
         assert effects[layer, head] > 0.9
         effects[layer, head] = 0
         assert abs(effects).max() < 0.1
-
-
-def test_fingerprints_are_those_of_earlier_versions(finished):
-    """Else a run that was begun by one is refused to go on."""
-    assert {label: record.fingerprint for label, record in stored(finished).blocks["always_a"].items()} == {
-        "denoising_patch@last": "92f300b96da035afc2c88bfb5b9d2f44",
-        "mean_ablation@all": "d8b383cac0235a10d6b05bf6d38e8cb7",
-    }
 
 
 def test_a_run_again_leaves_every_finished_file_alone(model, options, finished, tmp_path, files):
@@ -175,15 +161,6 @@ def test_what_the_controls_say_of_the_head_that_does_the_tasks(model, all_option
     assert (abs(block.patched) < 0.15 * block.clean).all()  # a third output: the two others are level
 
 
-def test_another_second_corruption_is_another_plan_for_its_blocks_alone(model, all_options, tmp_path, monkeypatch):
-    chosen = all_options | {"methods": ["denoising_patch", "second_corruption_patch"], "tasks": ["always_a"]}
-    hc.run(model, out=tmp_path, **chosen)
-    monkeypatch.setattr("headcats.prompts.corruption.SecondLabels.draw", lambda *args: None)
-    hc.run(model, out=tmp_path, **chosen | {"methods": ["denoising_patch"]})
-    with pytest.raises(PlanError, match=rf"{SECOND}\.nc .*prompts"):
-        hc.run(model, out=tmp_path, **chosen)
-
-
 def test_prompts_without_second_corruption_are_counted(model, options, tmp_path, caplog):
     def some(n, *, seed):
         second = SecondCorruption("w30 → w42\nw0 →", "always w42")
@@ -240,14 +217,6 @@ def test_another_plan_or_model_is_refused_and_nothing_changes(model, other_model
     assert files(finished) == before
 
 
-def test_a_suite_that_has_changed_under_its_name_is_refused(model, options, finished, files):
-    before = files(finished)
-    changed = options["suite"].with_tasks(constant("always_b", "w46", "linguistic"))
-    with pytest.raises(PlanError, match=r"'always_a' .*prompts .*--out"):
-        hc.run(model, out=finished, **options | {"suite": changed, "tasks": ["always_a"]})
-    assert blocks(finished) == {name: value for name, value in before.items() if name.startswith("blocks")}
-
-
 # ------------------------------------------------------------------------------------------------------ refusals
 def test_a_task_the_model_cannot_do_is_listed_and_the_others_go_on(model, all_options, caplog):
     with caplog.at_level(logging.WARNING, "headcats"):
@@ -268,20 +237,6 @@ def test_when_all_are_refused_nothing_is_written(model, all_options, tmp_path):
     with pytest.raises(DataError, match=r"(?s)'counting' .*shifted: .*cannot"):
         hc.run(model, out=tmp_path / "new" / "r", **all_options | {"tasks": ["shifted"]})
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_method_that_a_task_does_not_allow_is_listed_and_the_others_go_on(model, options, tmp_path, caplog):
-    """One method needs a position that the task lacks; the other task has a single query, too few to score."""
-    few = Task("few", "knowledge", "made up", lambda n, *, seed: finished_pairs(n, seed=seed)[:1])
-    chosen = {"suite": options["suite"].with_tasks(few), "methods": ["noising_patch@x9", "noising_patch"]}
-    with caplog.at_level(logging.WARNING, "headcats"):
-        found = hc.run(model, out=tmp_path / "r", **options | chosen | {"tasks": ["always_a", "few"]})
-    assert list(RunResults(found).tasks) == ["always_a"]
-    assert list(found["always_a"].children) == ["noising_patch@last"]
-    refusal = stored(tmp_path / "r").blocks["always_a"]["noising_patch@x9"].refusal
-    assert "role 'x9'" in refusal
-    (line,) = [line for line in caplog.messages if line.startswith("noising_patch@x9")]
-    assert "task always_a" in line
 
 
 # ------------------------------------------------------------------------------------------------------ bad input
@@ -349,22 +304,6 @@ def test_a_run_whose_methods_score_no_task_is_an_error(model, options):
 
 
 # --------------------------------------------------------------------------------------------------- at the same time
-def test_a_second_run_into_a_folder_is_refused_before_the_model_is_loaded(model, options, tmp_path, monkeypatch):
-    monkeypatch.setattr("headcats.results.writer._PATIENCE", 0.0)
-    told = []
-
-    def second():
-        try:
-            hc.run("no such model", out=tmp_path / "r", **options)
-        except OccupiedError as error:
-            told.append(str(error))
-
-    with ResultsFolder(tmp_path / "r").writing("headcats run"):
-        thread = threading.Thread(target=second)
-        thread.start()
-        thread.join()
-    assert len(told) == 1
-    assert "`headcats merge`" in told[0]
 
 
 # ------------------------------------------------------------------------------------------------- a damaged manifest
@@ -439,18 +378,6 @@ def test_numbers_of_two_versions_of_somebodys_code_are_not_mixed(model, options,
     assert blocks(tmp_path) == before
 
 
-def test_a_task_with_a_gap_names_the_options_that_measure_it_and_no_suite_is_tried(model, caplog, monkeypatch):
-    monkeypatch.setattr("headcats.study.skipped.registered_names", lambda kind: pytest.fail("suites are tried"))
-    options = {"suite": SUITE, "tasks": ["shifted"], "n_prompts": 8, "n_demos": 2, "methods": ["zero_ablation@last"]}
-    named = "--min-accuracy 0 --min-logit-diff 0 (min_accuracy=0, min_logit_diff=0)"
-    with pytest.raises(DataError, match=re.escape(named)):
-        hc.run(model, **options)
-    with caplog.at_level(logging.WARNING, "headcats"):
-        validate(model, **options)
-    assert named in caplog.text
-    assert list(RunResults(hc.run(model, **options, min_accuracy=0, min_logit_diff=0)).tasks) == ["shifted"]
-
-
 # ------------------------------------------------------------------------------------ memory and paths that are told
 @pytest.fixture(scope="module")
 def one_task(options):
@@ -473,32 +400,3 @@ def test_a_run_says_what_it_needs_and_which_path_ran(model, one_task, caplog):
     for label, name in (("denoising_patch@last", "last_position"), ("zero_ablation@all", "suffix")):
         assert f"{label}: 1 task by path '{name}'; self-check " in text
         assert results["always_a"][label].attrs["path"] == name
-
-
-def test_paths_are_counted_per_method():
-    fast, slow, skipped = BlockRecord(path="suffix", self_check="passed"), BlockRecord(path="hooked"), BlockRecord()
-    manifest = Manifest(blocks={"a": {"m@all": fast}, "b": {"m@all": fast, "n@last": slow}, "c": {"m@all": skipped}})
-    lines = paths_used(manifest, ["m@all", "n@last"])
-    assert [re.findall(r"^\S+: \d+ tasks?\b|'\w+'|self-check \w+", line) for line in lines] == [
-        ["m@all: 2 tasks", "'suffix'", "self-check passed"],
-        ["n@last: 1 task", "'hooked'"],
-    ]
-    told = paths_used(manifest, ["m@all", "n@last"], before={("a", "m@all"), ("b", "n@last")})
-    assert [line.partition(" by")[0] for line in told] == ["m@all: 1 task"]
-
-
-def test_a_finished_run_that_is_repeated_tells_of_no_self_check_and_of_a_path_in_vain(
-    model, one_task, tmp_path, caplog
-):
-    told = []
-    for path in ("auto", "auto", "hooked"):
-        caplog.clear()
-        with caplog.at_level(logging.INFO, logger="headcats"):
-            hc.run(model, out=tmp_path, path=path, **one_task)
-        told.append([line.partition(":")[0] for line in caplog.messages if " by path " in line])
-    assert told == [["denoising_patch@last"], [], []]
-    (line,) = [line for line in caplog.messages if "did nothing" in line]
-    assert line.startswith("path='hooked'")
-    assert "denoising_patch@last" in line
-    records = {"m@all": BlockRecord(path="suffix"), "n@last": BlockRecord(path="hooked"), "o@all": BlockRecord()}
-    assert other_paths(Manifest(blocks={"a": records}), ["m@all", "n@last", "o@all"], "hooked") == ["m@all"]
