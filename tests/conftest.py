@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from headcats.models.adapter import HookedModel
 
-pytest_plugins = ["minutes"]
 # Of the shell that the tests are started from; each changes what the command line prints, or what Ray connects to.
 for variable in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE",
                  "COLUMNS", "LINES", "RAY_ADDRESS"):  # fmt: skip

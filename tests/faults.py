@@ -5,7 +5,6 @@
 
 import argparse
 import contextlib
-import datetime
 import errno
 import io
 import itertools
@@ -17,12 +16,10 @@ import random
 import signal
 import sys
 import tempfile
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -31,11 +28,10 @@ from counting import SUITE, counting_folder
 
 import headcats as hc
 from headcats.base.errors import HeadcatsError
-from headcats.results import whole_file, writer
+from headcats.results import whole_file
 from headcats.results.checksum import content_of
 from headcats.results.folder import ResultsFolder
 from headcats.results.joined import checksums_in
-from headcats.study import identity
 
 OPTIONS = {
     "suite": SUITE,
@@ -53,36 +49,6 @@ class Fault(NamedTuple):
     what: str
     operation: str
     at: int
-
-
-class ShiftedTime(datetime.datetime):
-    """Wall-clock time after a jump."""
-
-    @classmethod
-    def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
-        return datetime.datetime.fromtimestamp(time.time(), tz)
-
-
-def shift_clocks(seconds: float) -> None:
-    """Every clock that headcats looks at jumps; the disk's too, for what has been written."""
-    for name in ("time", "monotonic", "perf_counter"):
-        now = getattr(time, name)
-        setattr(time, name, lambda now=now: now() + seconds)
-    for module in (identity, writer):
-        module.datetime = SimpleNamespace(datetime=ShiftedTime, UTC=datetime.UTC)  # type: ignore[attr-defined]
-    stat = Path.stat
-    Path.stat = lambda path, **options: _Shifted(stat(path, **options), seconds)  # type: ignore[assignment, method-assign, return-value]
-
-
-class _Shifted:
-    """Status of a file on a disk whose clock is ahead or behind."""
-
-    def __init__(self, found: os.stat_result, seconds: float) -> None:
-        self._found = found
-        self.st_mtime = found.st_mtime - seconds
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._found, name)
 
 
 def die() -> None:
@@ -118,8 +84,6 @@ class Injector:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if what == "disk error":
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        if what in ("clock goes back", "clock goes ahead"):
-            shift_clocks(-1e8 if what == "clock goes back" else 1e8)
 
     def _wrapped(self, operation: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -185,7 +149,7 @@ WHAT = {
     "open": ("killed before", "full disk", "disk error"),
     "write": ("killed before", "torn", "full disk", "disk error"),
     "sync": ("killed before", "killed after", "full disk", "disk error"),
-    "rename": ("killed before", "killed after", "full disk", "disk error", "clock goes back", "clock goes ahead"),
+    "rename": ("killed before", "killed after", "full disk", "disk error"),
     "removal": ("killed before", "killed after"),
     "read": ("killed before", "disk error"),
 }

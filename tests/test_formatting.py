@@ -2,7 +2,7 @@
 
 from for_each import for_each
 
-from headcats.base.errors import about, format_duration, pluralize
+from headcats.base.errors import about, format_duration
 
 
 @for_each(
@@ -27,9 +27,3 @@ def test_times_are_as_exact_as_people_say_them(seconds, text):
 def test_no_estimate_is_about_under_something():
     assert about(3.14) == "about 3.1 s"
     assert about(0.01) == "under 0.1 s"
-
-
-@for_each("n,text", [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks")])
-def test_what_is_counted_has_its_plural(n, text):
-    assert pluralize(n, "task") == text
-    assert pluralize(n, "category", "categories") == f"{n} categor{'y' if n == 1 else 'ies'}"

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import nbformat
 from for_each import for_each
-from run_tutorials import notebooks
-from tutorial_pictures import MOST, differences, references
+from run_tutorials import notebooks, references
 
 import headcats as hc
 
@@ -122,7 +121,7 @@ def test_notebook_shows_a_picture_directly_after_the_cell_that_draws_it(path):
         assert sources[cell].cell_type == "code", cell
         assert "hc.figures." in sources[cell].source, cell
         assert picture == ROOT / "tutorials" / "pictures" / f"{path.stem}-{cell}.svg"
-        assert picture.stat().st_size < MOST
+        assert picture.stat().st_size < 200_000
         assert ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg"
         assert len(alt.split()) >= 10, "an alt text says what is seen"
 
@@ -132,16 +131,3 @@ def test_every_picture_is_shown_and_every_tutorial_but_one_has_some():
     stored = [picture.name for picture in (ROOT / "tutorials" / "pictures").iterdir()]
     assert sorted(stored) == sorted(name for names in shown.values() for name in names)
     assert [name for name, names in shown.items() if not 1 <= len(names) <= 2] == ["10_many_machines"]
-
-
-def test_a_stored_picture_is_held_to_its_words_and_to_a_tenth_of_its_numbers():
-    svg = '<svg xmlns="http://www.w3.org/2000/svg"><text>{}</text></svg>'.format
-    found = [list(differences(svg("4 in"), svg(made))) for made in ("4 in", "4.3 in", "5 in", "4 out")]
-    assert found == [[], [], ["'# in' with 4 stored, 5 drawn"], ["only one of them has the texts '# in'; '# out'"]]
-
-
-def test_badges_of_the_readme_lead_to_tutorials():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    linked = re.findall(r"\((https://colab\.research\.google\.com/(?!assets/)[^)]*)\)", readme)
-    assert linked != []
-    assert set(linked) <= {f"{COLAB}{name}.ipynb" for name in NAMES}

@@ -200,19 +200,6 @@ def test_a_method_in_place_changes_no_other_to_the_bit(source: str, model: Any) 
         xr.testing.assert_identical(swept(destroys).drop_attrs(), alone.drop_attrs())
 
 
-def test_a_method_that_fills_one_tensor_for_all_layers(model: Any) -> None:
-    batch = random_batch()
-    kept: list[torch.Tensor] = []
-
-    def own(z: Any) -> torch.Tensor:
-        kept.append(z.corrupted) if not kept else kept[0].copy_(z.corrupted)
-        return kept[0]
-
-    once = sweep(model, batch, hc.Intervention("own", "clean", own), path="hooked")
-    fresh = sweep(model, batch, hc.Intervention("own", "clean", lambda z: z.corrupted), path="hooked")
-    xr.testing.assert_identical(once.drop_attrs(), fresh.drop_attrs())
-
-
 # --------------------------------------------------------------------------------------------- methods with a class
 def declared(kind: str, code: str) -> Any:
     declaration = hc.methods.Declaration(name="bad", kind=kind, paper="this test")
@@ -326,34 +313,6 @@ def test_a_layer_may_lack_heads(model: Any) -> None:
     assert method.on_part(inputs, "task", positions="last").identical(block)
 
 
-def test_a_plan_of_memory_that_is_none() -> None:
-    def planned(value: Any) -> None:
-        misbehaving.BEHAVIOUR["memory_plan"] = giving(value)
-        method.memory_plan(None, None)
-
-    method = declared("task", "OnTask")
-    assert not_refused(planned, {str(value): value for value in (3, {"peak": 1}, "1 GB")}, "'bad' .*MemoryPlan") == []
-
-
-MEMBERS = {
-    "options": [["n"], {"n": ()}, {"n": (1,)}, {"n": 3}, {"n": "abc"}, {1: ("a",)}],
-    "positions": ["", 3],
-    "work": [3],
-    "on_part": ["text"],
-}
-
-
-@pytest.mark.parametrize("member", MEMBERS)
-def test_members_of_another_type(member: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def planned(value: Any) -> None:
-        monkeypatch.setattr(misbehaving.OnTask, member, value)
-        plan(suite=["plural", "antonym"], methods=["bad:n=3"], n_prompts=4)
-
-    declared("task", "OnTask")
-    values = {str(value): value for value in MEMBERS[member]}
-    assert not_refused(planned, values, f"Method 'bad' .* as `{member}`") == []
-
-
 def test_a_class_that_is_no_method() -> None:
     def planned(case: tuple[str, str]) -> None:
         declared(*case)
@@ -454,24 +413,6 @@ def test_a_rule_that_is_none() -> None:
     assert not_refused(parsed, MAKES, "Rule 'bad'") == []
 
 
-CUTOFFS = {
-    "an array": lambda scores: np.zeros(2),
-    "too few": lambda scores: Cutoffs(np.zeros(1), np.zeros(1), np.zeros(1)),
-    "NaN": lambda scores: Cutoffs(np.full(2, np.nan), np.zeros(2), np.zeros(2)),
-    "texts": lambda scores: Cutoffs(np.array(["a", "b"]), np.zeros(2), np.zeros(2)),
-}
-
-
-def test_cutoffs() -> None:
-    def cut(behaves: Callable[..., Any]) -> None:
-        def bad() -> Rule:
-            return Rule(ones, behaves)
-
-        hc.rules.rule(bad)().cutoffs(scores())
-
-    assert not_refused(cut, WRONG | CUTOFFS, "Rule 'bad'") == []
-
-
 def test_a_rule_in_place_changes_no_scores() -> None:
     table = scores()
 
@@ -508,20 +449,6 @@ def test_a_figure() -> None:
         bad(scores(), title="t")
 
     assert not_refused(drawn, WRONG | FIGURES, "Figure 'bad'") == []
-
-
-def test_a_figure_in_place_changes_no_table() -> None:
-    @figure
-    def own(scores: xr.Dataset) -> go.Figure:
-        scores["effect"].values[:] = 0
-        scores.attrs["more"] = 1
-        return go.Figure()
-
-    table = scores()
-    own(table)
-    xr.testing.assert_identical(table, scores())
-    with pytest.raises(TypeError, match="unexpected keyword"):
-        own(table, titel="t")
 
 
 # --------------------------------------------------------------------------------------------------------- tasks
@@ -593,20 +520,6 @@ def test_a_template(member: str) -> None:
     texts = {"text", "text alone"} if member in ("answer", "query") else set()  # which these may give
     cases = {name: behaves for name, behaves in (WRONG | RENDERED).items() if name not in texts}
     assert not_refused(rendered, cases, "Template 'bad'") == []
-
-
-def test_what_is_no_template() -> None:
-    def planned(item: Any) -> None:
-        registry.register("template", "bad", item)
-        plan(suite=["plural"], template="bad", n_prompts=4)
-
-    items = {"nothing": None, "text": "text", "a number": 3, "a function": giving("text")}
-    assert not_refused(planned, items, "Template 'bad'") == []
-
-
-def test_every_part_of_a_template_is_text() -> None:
-    parts = {name: {name: 3} for name in vars(ARROW)}
-    assert not_refused(lambda part: Template(**vars(ARROW) | part), parts, r"\b3\b") == []
 
 
 # -------------------------------------------------------------------------------------------------- registration
