@@ -3,7 +3,9 @@
     python benchmarks/plan.py [--shape NAME ...] [--prompts 16] [--methods NAME ...]
 
 A rate is measured for every width on four of its layers, before and after the run, in place of a data sheet; layers,
-heads, prompts, methods and reference prompts are the plan's to carry over. Operations are those that PyTorch counts in
+heads, prompts, methods and reference prompts are the plan's to carry over. Random weights can do no task, so the tasks
+are made of the model: random prompts whose right answer is what it says to the clean one, and whose wrong one is what
+it says to the corrupted one. Operations are those that PyTorch counts in
 the whole run (`FlopCounterMode`), memory is the weights and the most that tensors take at a time, seconds are those of
 one thread of the processor, and storage is the size of the files of blocks.
 """
@@ -17,17 +19,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from planned import own_task, random_word_model
 from random_weights import random_hooked_model
 from sweep_speed.shapes import SHAPES, Shape, random_batch
+from tokenizers import Tokenizer, models, pre_tokenizers
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
+from transformers import PreTrainedTokenizerFast
 
 import headcats as hc
+from headcats.models.adapter import HookedModel
 from headcats.models.weights import resident_bytes
+from headcats.prompts.pair import PromptPair
 from headcats.scale import costs
 from headcats.scale.resources import Hardware
+from headcats.study.plan import REFERENCE_PROMPTS
 from headcats.sweeps.free_memory import peak_bytes
+from headcats.tasks.definition import Task
 
 PLANNED = {
     "6x8": Shape(6, 8, 8, 256, 32, 1024, 1000, tied=True, length=32),
@@ -37,6 +44,8 @@ PLANNED = {
 }
 METHODS = ("denoising_patch", "mean_ablation")
 TASKS = 2
+# Of two prompts that the model answers alike, none is left: some more than a study asks for.
+_SPARE = 40
 
 
 @dataclass(frozen=True)
@@ -99,6 +108,53 @@ def measured_rate(shape: Shape) -> float:
         operations += costs.bridge_extras(small, **sizes, first=first)
         seconds += took
     return operations / seconds
+
+
+def random_word_model(shape: Shape) -> HookedModel:
+    """The random model of a shape, whose tokenizer knows the words `w2`, `w3`, ... as tokens 2, 3, ..."""
+    words = ["<bos>", "<unk>", *(f"w{number}" for number in range(2, shape.d_vocab))]
+    backend = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<bos>", unk_token="<unk>")
+    return HookedModel(random_hooked_model(shape, "bridge").model, name="random", tokenizer=tokenizer)
+
+
+def own_task(model: HookedModel, shape: Shape, number: int, *, prompts: int) -> Task:
+    """Random finished prompts with the answers that the model gives; the first and the last quarter are not corrupted.
+
+    Four categories in turn.
+    """
+    draws = torch.Generator().manual_seed(number)
+    size = (prompts + REFERENCE_PROMPTS + _SPARE, shape.length)
+    clean, corrupted = (torch.randint(2, shape.d_vocab, size, generator=draws) for _ in range(2))
+    quarter = shape.length // 4
+    corrupted[:, :quarter], corrupted[:, -quarter:] = clean[:, :quarter], clean[:, -quarter:]
+    clean[:, 0] = corrupted[:, 0] = 0
+    answers, distractors = (_answers(model, tokens) for tokens in (clean, corrupted))
+    name = f"random_{number}"
+    pairs = [
+        PromptPair(
+            key=f"{name} {row}",
+            item=f"{name} {row}",
+            clean=_words(clean[row, 1:]),
+            corrupted=_words(corrupted[row, 1:]),
+            answer=f" w{answer}",
+            distractor=f" w{distractor}",
+        )
+        for row, (answer, distractor) in enumerate(zip(answers, distractors, strict=True))
+        if answer != distractor
+    ]
+    return Task(name, f"category {number % 4}", "random words", lambda n, *, seed: pairs)
+
+
+def _answers(model: HookedModel, tokens: torch.Tensor) -> list[int]:
+    """The likeliest word after each prompt."""
+    logits = torch.cat([model.logits(part) for part in tokens.split(32)])
+    return (2 + logits[:, 2:].argmax(1)).tolist()
+
+
+def _words(tokens: torch.Tensor) -> str:
+    return " ".join(f"w{token}" for token in tokens.tolist())
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Line]:
