@@ -11,7 +11,6 @@ import itertools
 import json
 import logging
 import os
-import platform
 import random
 import signal
 import sys
@@ -154,7 +153,6 @@ WHAT = {
     "read": ("killed before", "disk error"),
 }
 AT_REST = ("bit flipped", "cut short", "overwritten", "doubled", "gone", "emptied")
-STALE = ("lock of a dead process", "lock and leftover of another host")
 
 
 def every_fault(counts: Counter[str]) -> Iterator[Fault]:
@@ -180,18 +178,6 @@ def damage(path: Path, what: str, place: int) -> None:
             "emptied": b"",
         }[what]
     )
-
-
-def leave_stale(folder: Path, what: str) -> None:
-    """Write the leftovers of a writer that died."""
-    folder.mkdir(parents=True, exist_ok=True)
-    host = platform.node() if what == "lock of a dead process" else "elsewhere"
-    writer = {"command": "headcats run", "process": 999_999_999, "host": host, "since": "2026-01-01 00:00:00"}
-    (folder / ".writer.lock").touch()
-    (folder / ".writer.json").write_text(json.dumps(writer), encoding="utf-8")
-    leftover = folder / f".manifest.json.999999999-1@{host}.tmp"
-    leftover.write_bytes(b"half")
-    os.utime(leftover, (1, 1))
 
 
 # ------------------------------------------------------------------------------------------------------ the checks
@@ -315,9 +301,6 @@ class Driver:
             paths = sorted(path for path in folder.rglob("*") if path.suffix in (".nc", ".json"))
             damage(paths[fault.at % len(paths)], fault.what, fault.at)
             return self.outcome(folder, None)
-        if fault.operation == "stale":
-            leave_stale(folder, fault.what)
-            return self.outcome(folder, None)
 
         def run() -> None:
             Injector(fault)
@@ -332,9 +315,7 @@ def faults(counts: Counter[str], n: int, *, seed: int = 0) -> list[Fault]:
     in_time = list(every_fault(counts))
     draw.shuffle(in_time)
     at_rest = [Fault(draw.choice(AT_REST), "at rest", draw.randrange(1_000_000)) for _ in range(n // 4)]
-    stale = [Fault(what, "stale", 0) for what in STALE]
-    chosen = list(itertools.islice(itertools.cycle(in_time), n - len(at_rest) - len(stale)))
-    return [*chosen, *at_rest, *stale]
+    return [*itertools.islice(itertools.cycle(in_time), n - len(at_rest)), *at_rest]
 
 
 def table(n: int, *, seed: int = 0) -> Counter[tuple[str, str]]:

@@ -22,7 +22,6 @@ import tempfile
 import time
 import traceback
 import warnings
-import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -32,10 +31,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import h5py
 import numpy as np
-import pyarrow as pa
 from counting import counting_folder
 from fuzzing import FINE, studied_folder
-from pyarrow import parquet
 
 from headcats import cli
 from headcats.results.checksum import content_of, json_content_of, json_with_checksum, with_checksum
@@ -268,48 +265,6 @@ def link_out(folder: Path, draw: random.Random) -> None:
     path.symlink_to(draw.choice([target, os.path.relpath(target, path.parent)]))
 
 
-def suite_file(folder: Path, draw: random.Random) -> list[str]:
-    """What is named as a suite or a study is a pipe, a device, an archive or a bomb."""
-    made = folder / "given.json"
-    what = draw.choice(["pipe", "device", "archive", "parquet", "study"])
-    if what == "device":
-        made = Path(draw.choice(["/dev/zero", "/dev/full"]))
-    elif what == "archive":
-        made = folder / draw.choice(["given.json", "given.zip", "given.tar"])
-        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(f"../{HIDDEN}/x", b"x" * 10**7)
-    elif what == "parquet":
-        made, n = folder / "given.parquet", 10 ** draw.randrange(4, 7)
-        repeated = pa.DictionaryArray.from_arrays(
-            pa.array(np.zeros(n, np.int32)), pa.array(["x" * draw.choice([9, 10**6])])
-        )
-        rows = pa.table({"input": repeated, "output": repeated})
-        parquet.write_table(rows, made, compression="zstd", store_schema=False, dictionary_pagesize_limit=2**30)
-    else:
-        os.mkfifo(made)
-    if what == "study":
-        return ["run", str(made), "--out", str(folder.parent / "out")]
-    return ["validate", "--model", str(folder.parent / "model"), "--suite", str(made)]
-
-
-def header(folder: Path, draw: random.Random) -> list[str]:
-    """The model of the results has a header, a tokenizer or sizes that no memory holds."""
-    model = folder / "model"
-    shutil.copytree(folder.parent / "model", model)
-    change_json(folder / "manifest.json", lambda stored: stored["model"].update(source="./model"))
-    what = draw.choice(["header", "empty header", "tokenizer", "lists"])
-    if what == "header":
-        claimed = draw.choice([2**31, 2**40, 2**63]).to_bytes(8, "little")
-        (model / "model.safetensors").write_bytes(claimed + b"{}")
-    elif what == "empty header":
-        (model / "model.safetensors").write_bytes((10**8).to_bytes(8, "little") + b"{" + b" " * (10**8 - 2) + b"}")
-    else:
-        with open(model / "tokenizer.json", "wb") as file:
-            file.write(b'{"version": [' + (b"[]," * 1000 if what == "lists" else b""))
-            file.truncate(2**31)
-    return [draw.choice(["evidence", "views"]), str(folder)]
-
-
 HARMS: dict[str, Harm] = {
     "code by name": code_by_name,
     "code in the plan": code_in_the_plan,
@@ -323,8 +278,6 @@ HARMS: dict[str, Harm] = {
     "revision elsewhere": revision_elsewhere,
     "pipe, socket, device": no_file,
     "link out": link_out,
-    "suite or study": suite_file,
-    "header of a model": header,
 }
 
 
@@ -402,7 +355,6 @@ class Driver:
         if command not in self._plain:
             place = self.place(-1 - len(self._plain))
             forms = [each for each in self.commands(place / "r") if each[0] == command]
-            forms = forms or [["validate", "--model", str(place / "model"), "--suite", "counting"]]
             found, peaks, _ = zip(*(self.tried(each, place / "r") for each in forms), strict=True)
             assert set(found) <= set(FINE), f"{command}: {found}"
             self._plain[command] = max(peaks)

@@ -15,7 +15,6 @@ import xarray as xr
 from architectures import tiny_bridge
 from batches import random_batch
 from covering import spread
-from toys import word_tokenizer
 
 import headcats as hc
 from headcats.base import registry
@@ -24,9 +23,7 @@ from headcats.figures import figure
 from headcats.figures.panels.grid import PanelGrid
 from headcats.methods.method import SuiteInputs, TaskInputs
 from headcats.models.adapter import adapt
-from headcats.prompts.encode import usable_pairs
-from headcats.prompts.pair import Span
-from headcats.prompts.template import ARROW, Template
+from headcats.prompts.template import ARROW
 from headcats.rules import Rule
 from headcats.rules.rule import Cutoffs, parse_rule
 from headcats.study.plan import plan
@@ -329,37 +326,6 @@ def test_the_caller_s_own_mistake_stays_a_type_error() -> None:
         method("model", time=2)
 
 
-def test_a_method_in_place_changes_no_pairs_parts_or_runs(model: Any) -> None:
-    inputs, method = suite_inputs(), declared("joint", "Joint")
-    before = {name: list(words) for name, words in inputs.pairs.items()}
-    misbehaving.BEHAVIOUR["parts"] = lambda inputs: [words.clear() for words in inputs.pairs.values()] and {}
-    method.parts(inputs)
-    assert inputs.pairs == before
-    parts = {"plural": misbehaving.part("plural")}
-    misbehaving.BEHAVIOUR["join"] = lambda parts: (
-        parts.pop("plural") * 0 if parts["plural"]["share"].values.fill(0) else parts["plural"]
-    )
-    method.join(parts)
-    xr.testing.assert_identical(parts["plural"], misbehaving.part("plural"))
-    runs, of_tasks = BaseRuns(adapt(model), random_batch()), declared("task", "OnTask")
-    z, logits = runs.clean.z(0, first=0).clone(), runs.clean.logits.clone()
-    reference = Reference(random_batch(20, seed=5))
-
-    def destroys(inputs: TaskInputs) -> xr.Dataset:
-        run, theirs = inputs.runs[0].clean, inputs.reference("task")
-        assert theirs is inputs.reference("task")
-        for tensor in (run.z(0, first=0), run.logits, inputs.runs[0].batch.clean, theirs.batches[0].clean):
-            tensor.zero_()
-        return misbehaving.task_block()
-
-    misbehaving.BEHAVIOUR["on_part"] = destroys
-    of_tasks.on_part(TaskInputs((runs,), ("logit_diff",), lambda kind: reference), "task", positions="last")
-    assert torch.equal(reference.batches[0].clean, random_batch(20, seed=5).clean)
-    assert torch.equal(runs.clean.z(0, first=0), z)
-    assert torch.equal(runs.clean.logits, logits)
-    assert torch.equal(runs.batch.clean, random_batch().clean)
-
-
 # --------------------------------------------------------------------------------------------------------- rules
 def scores() -> xr.Dataset:
     effect = np.random.default_rng(0).normal(size=(2, 3, 4))
@@ -490,36 +456,6 @@ def test_a_suite() -> None:
         hc.suite("bad")
 
     assert not_refused(made, MAKES, "Suite 'bad'") == []
-
-
-# ----------------------------------------------------------------------------------------------------- templates
-RENDERED = {
-    "AttributeError": raising(AttributeError("no")),
-    "text alone": giving("a →"),
-    "a list of spans": giving(("a →", [])),
-    "spans outside": giving(("a", {"x_query": Span(0, 7)})),
-    "spans of text": giving(("a", {"x_query": "a"})),
-}
-
-
-def written(template: Template) -> Any:
-    registry.register("template", "bad", template)
-    pairs = [("w1", "w2"), ("w3", "w4"), ("w5", "w6")]
-    chosen = plan(suite=["plural", "antonym"], template="bad", n_prompts=4).template
-    chosen = chosen.written_by(word_tokenizer())
-    usable_pairs(pairs, word_tokenizer(), template=chosen, answers="whole")
-    return chosen.render(pairs[:1], "w5"), chosen.query("w5")
-
-
-@pytest.mark.parametrize("member", ["render", "answer", "query", "written_by"])
-def test_a_template(member: str) -> None:
-    def rendered(behaves: Callable[..., Any]) -> None:
-        own = type("Own", (Template,), {member: lambda self, *arguments, **options: behaves(self)})
-        written(own("bad", before="", between=" ", lead=" ", after=" "))
-
-    texts = {"text", "text alone"} if member in ("answer", "query") else set()  # which these may give
-    cases = {name: behaves for name, behaves in (WRONG | RENDERED).items() if name not in texts}
-    assert not_refused(rendered, cases, "Template 'bad'") == []
 
 
 # -------------------------------------------------------------------------------------------------- registration

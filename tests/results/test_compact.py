@@ -106,12 +106,6 @@ def test_what_patches_nothing_is_left_alone():
     assert loss_of(block) is None
 
 
-def test_several_metrics_have_scales_of_their_own():
-    block = xr.concat([causal(scale=s).assign_coords(metric=[str(s)]) for s in (1e-20, 1e10)], "metric")
-    loss = loss_of(compacted(block.assign_attrs(causal().attrs)))
-    assert loss.largest < 0.002
-
-
 def test_a_folder_gives_compact_blocks_as_any_others_and_the_file_is_half_as_large(tmp_path):
     block = causal(prompts=256)
     sizes = {}

@@ -13,7 +13,6 @@ from headcats.results.declaration import (
     declaration_of,
     registered,
 )
-from headcats.results.run_results import RunResults
 
 
 @for_each("name", registry.names("method"))
@@ -45,15 +44,3 @@ class TestOfABlock:
     @pytest.mark.usefixtures("joint_methods")
     def test_is_the_registered_one_where_it_carries_none(self) -> None:
         assert declaration_of(xr.Dataset(attrs={"method": "word_weights"})) == WEIGHTS
-
-    def test_of_an_unknown_method_is_bare(self) -> None:
-        assert declaration_of(xr.Dataset(), name="nobody") == Declaration("nobody")
-
-    def test_results_say_which_methods_are_joint(self) -> None:
-        nodes = {"/a/denoising_patch@last": xr.Dataset(), "/_suite/nobody:x=1": xr.Dataset()}
-        declared = RunResults(xr.DataTree.from_dict(nodes)).declarations
-        assert {label: about.kind for label, about in declared.items()} == {
-            "denoising_patch@last": "task",
-            "nobody:x=1": "joint",
-        }
-        assert declared["denoising_patch@last"].default == 1

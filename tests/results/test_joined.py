@@ -90,34 +90,6 @@ def test_what_is_joined_stored_and_taken_apart_is_the_same(of_tasks: dict[str, x
     assert table_bytes(joined(read)[1]) == table_bytes(table), "a run that was stopped gives the same file"
 
 
-def test_unequal_prompts_one_prompt_and_other_metrics() -> None:
-    of_tasks = {
-        "a": block(np.ones(24, np.float32), items=("é", "→"), metric=("logit_diff", "prob")),
-        "b": block(items=("one",), metric=("prob",), fingerprint="g"),
-        "c": block(items=("1", "2", "3"), metric=("prob", "logit_diff")),
-    }
-    tasks, table = joined(of_tasks)
-    assert tasks == ["a", "b", "c"]
-    assert dict(table.sizes) == {"metric": 2, "prompt": 6, "layer": 2, "head": 3}
-    assert table["task"].values.tolist() == ["a", "a", "b", "c", "c", "c"]
-    assert table["metric"].values.tolist() == ["logit_diff", "prob"]
-    assert bool(table.patched.sel(metric="logit_diff", prompt=2).isnull().all())
-    assert table.attrs["method"] == "denoising_patch", "what all share stands once"
-    for task, one in split_blocks(stored(table)).items():
-        xr.testing.assert_identical(one, of_tasks[task])
-
-
-def test_numbers_without_prompts_are_of_each_task_and_written_into_by_nobody_else() -> None:
-    of_tasks = {
-        task: block().assign(norm=("head", [n, 1.0, 2.0]), same=("head", [0.0] * 3)) for n, task in enumerate("ab")
-    }
-    table = joined(of_tasks)[1]
-    assert (table["norm"].dims, table["same"].dims) == (("of_task", "head"), ("head",))
-    apart = split_blocks(table)
-    apart["a"]["same"].values[:] = 9.0
-    xr.testing.assert_identical(apart["b"], of_tasks["b"])
-
-
 def other_forms() -> dict[str, xr.Dataset]:
     one = block()
     return {

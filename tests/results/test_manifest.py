@@ -162,10 +162,6 @@ def test_another_format_is_refused_in_one_sentence_that_says_what_to_do(tmp_path
 
 
 # ------------------------------------------------------------------------------------------------ what it answers
-def test_tasks_that_are_skipped_and_tasks_to_come():
-    manifest = Manifest(requested=("a", "b", "c"), tasks={"a": TaskRecord(), "b": TaskRecord(refusal="too hard")})
-    assert manifest.skipped() == {"b": "too hard"}
-    assert manifest.unfinished() == ["c"]
 
 
 def test_extending_keeps_the_order_and_the_colours():

@@ -13,12 +13,6 @@ def stored(source: str, results: Path) -> ModelRecord:
     return ModelRecord(name="lm", source=stored_source(source, results))
 
 
-def test_names_stay() -> None:
-    for name in ("mini", "gpt2", "owner/model"):
-        record = stored(name, Path("results"))
-        assert record.source == name == source_of(record, Path("elsewhere")) == shown_source(record.source)
-
-
 def test_a_folder_is_found_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, results = tmp_path / "models" / "lm", tmp_path / "work" / "results"
     for folder in (model, results):

@@ -84,27 +84,6 @@ def test_what_is_written_comes_back_to_the_bit(table: xr.Dataset) -> None:
     assert table_bytes(table) == data
 
 
-def foreign(kind: str) -> bytes:
-    """A small file that other programs may write."""
-    image = io.BytesIO()
-    with h5py.File(image, "w", track_order=kind != "no order") as file:
-        x = file.create_dataset("x", data=np.arange(2.0), track_order=kind != "no order")
-        x.make_scale("x")
-        dtype = ">f8" if kind == "big-endian" else "<f8"
-        values = file.create_dataset("v", data=np.array([1.0, 2.0], dtype), track_order=kind != "no order")
-        values.dims[0].attach_scale(x)
-        values.attrs["grid"] = np.zeros((2, 2) if kind == "two axes" else 2)
-        for variable in (x, values):
-            variable.attrs["_Netcdf4Dimid"] = np.int32(0)
-    return image.getvalue()
-
-
-@for_each("kind", ["plain", "no order", "big-endian"])
-def test_files_of_other_programs_are_read_as_xarray_reads_them(kind: str) -> None:
-    data = foreign(kind)
-    xr.testing.assert_identical(parsed(data), by_xarray(data))
-
-
 def hostile(kind: str, folder: Path) -> bytes:
     """A table of two numbers and something that is elsewhere, or larger than the file lets one think."""
     image = io.BytesIO()

@@ -7,8 +7,7 @@ import pytest
 
 import headcats as hc
 from headcats.models.adapter import HookedModel
-from headcats.study.assessment import work_of
-from headcats.study.estimate import rehearse, seconds_expected
+from headcats.study.estimate import rehearse
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
 from headcats.study.validation import validate
@@ -24,23 +23,12 @@ def prepared(model: HookedModel, methods: list[str] = METHODS) -> Preparation:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("path", "memory"), [("auto", "2MB"), ("hooked", None), ("auto", None), ("hooked", "2MB")])
+@pytest.mark.parametrize(("path", "memory"), [("auto", "2MB"), ("hooked", None)])
 def test_the_memory_that_it_tells_is_what_a_run_takes(model: HookedModel, path: str, memory: str | None) -> None:
     told = rehearse(prepared(model, METHODS[:3]), "always_a", limit=memory, path=path).peak
     options = OPTIONS | {"methods": METHODS[:3], "tasks": ["always_a"], "progress": False}
     used = peak_bytes(lambda: hc.run(model, suite="counting", path=path, memory=memory, **options))
     assert 0.8 * told <= used <= 1.2 * told
-
-
-def test_seconds_are_those_of_the_unpatched_runs_and_of_all_sweeps(model: HookedModel) -> None:
-    preparation = prepared(model)
-    study, (batch,) = preparation.study, preparation.of("always_a").scored
-    first, *others = study.task_methods
-    runs = batch.clean.numel() + batch.corrupted.numel()
-    expected = 3.0 + 0.5 * work_of(first, model, batch, path="auto")
-    expected += sum(work_of(spec, model, batch, path="auto") for spec in others) * 3.0 / (model.n_layers * runs)
-    told = seconds_expected(model, study, preparation, {"always_a": 3.0}, rates={first: 0.5})
-    assert told == pytest.approx(expected)
 
 
 def test_validate_tells_both(model: HookedModel, options: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,5 @@
 """From tasks to prompts: the same prompts whichever tasks are scored, and reference prompts that are never scored."""
 
-import re
 from collections import Counter
 from dataclasses import replace
 
@@ -62,17 +61,6 @@ def test_answers_of_several_tokens_are_prompts_with_the_rest_of_each(model):
     assert all(batch.answer_rest is None for batch in first.scored)
 
 
-def test_in_single_answers_of_several_tokens_leave_no_word_pair(model):
-    suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
-    prepared = prepare(model, suite, answers="single").prepared
-    ((reason, count),) = prepared["long"].words.dropped.items()
-    assert "several tokens" in reason
-    assert count == len(INPUTS)
-    assert re.match(rf".*word pair \(0 kept; 24 {reason} \(e\.g\. 'w0'", prepared["long"].problem)
-    assert prepared["long"].scored == ()
-    assert "long" not in {name for batch in prepared["always_a"].scored for name in batch.distractor_tasks}
-
-
 def test_a_task_without_company_is_corrupted_by_shuffled_labels(model):
     alternating = Task("lonely", "knowledge", "made up", lambda n, *, seed: list(zip(INPUTS, OUTPUTS * 3, strict=True)))
     prepared = prepare(model, [alternating]).prepared["lonely"]
@@ -80,20 +68,6 @@ def test_a_task_without_company_is_corrupted_by_shuffled_labels(model):
     assert {name for batch in prepared.scored for name in batch.distractor_tasks} == {"shuffled_labels"}
     asked = prepare(model, [alternating], corruption="shuffled_labels").prepared["lonely"]
     assert fingerprints(asked) == fingerprints(prepared)
-
-
-def test_only_the_distractors_that_are_set_corrupt_a_task(model):
-    preparation = prepare(model)
-    assert preparation.candidates["always_a"] == ("always_b", "always_c", "shifted")
-    before = fingerprints(preparation.of("always_b"))
-    for distractors, corruption in ((("always_c",), "other_task"), ((), "shuffled_labels")):
-        preparation.set_distractors("always_a", distractors)
-        batches = preparation.of("always_a").scored
-        shown = {name for batch in batches for name in batch.distractor_tasks}
-        assert preparation.of("always_a").corruption == corruption
-        assert shown == set(distractors)
-    assert fingerprints(preparation.of("always_b")) == before
-    assert prepare(model, corruption="shuffled_labels").candidates == {}
 
 
 def test_finished_pairs_are_taken_as_they_are(model):
@@ -162,29 +136,8 @@ def test_fewer_held_out_prompts_where_there_are_no_more(model, preparation):
     assert preparation.held_out("always_a", n=0, keep=lambda item: True) == ((), DropReport())
     one_item, _ = preparation.held_out("always_a", n=400, keep=lambda item: item == "w3")
     assert 0 < len(taken(one_item)) < 400
-    # 8 * 7 different prompts of one demonstration for each of two distractor tasks that share 8 words.
-    few = [Task(name, "knowledge", "made up", lambda n, *, seed, word=word: [(f"w{i}", word) for i in range(11)])
-           for name, word in (("a", "w40"), ("b", "w41"))]  # fmt: skip
-    small = prepare(model, make_suite(few), n_demos=1, n_prompts=4)
-    assert small.prepared["a"].problem == ""
-    batches, report = small.held_out("a", n=50, keep=lambda item: True)
-    assert report.kept == len(taken(batches)) == 11 * 10 - 4 - REFERENCE_PROMPTS
     lonely = prepare(model, [constant("lonely", "w40", "knowledge")])
     assert lonely.held_out("lonely", n=4, keep=lambda item: True) == ((), DropReport())
-
-
-def test_held_out_prompts_of_finished_pairs_are_those_that_are_left(model):
-    def many(n, *, seed):
-        return [
-            PromptPair(f"p{i}", f"w{i % 24}", f"w{i % 24}\nw{i // 24} →", f"w41\nw{i // 24} →", " w40", " w41")
-            for i in range(120)
-        ] + [PromptPair("again", "w0", "w0\nw0 →", "w41\nw0 →", " w40", " w41")]
-
-    preparation = prepare(model, [Task("pairs", "knowledge", "made up", many)])
-    batches, report = preparation.held_out("pairs", n=60, keep=lambda item: item != "w13")
-    used = 8 + (121 - 8) // 2  # of those that are not scored, half
-    assert taken(batches) == [f"p{i}" for i in range(used, 120) if i % 24 != 13]
-    assert report.kept == len(taken(batches))
 
 
 def test_a_reference_without_prompts_names_the_task(model):

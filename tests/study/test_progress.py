@@ -1,17 +1,14 @@
 """A bar for people who look, and lines on finished parts and the time left."""
 
 import contextlib
-import functools
 import logging
 import re
 import sys
 
 import pytest
-from clock_lines import estimate, finished
-from counting import counting_suite
 
 import headcats as hc
-from headcats.study import scorer, task_run
+from headcats.study import task_run
 from headcats.study.progress import PartsClock, logged_where_nobody_watches, progress_bar
 
 
@@ -87,6 +84,21 @@ def test_a_piped_run_says_how_far_it_is(capsys, monkeypatch, show, terminal, set
 
 
 # ------------------------------------------------------------ finished parts and the time left, by a clock of the tests
+LINE = re.compile(r"(.*): (skipped )?(?:after )?(.+?); (\d+) of (\d+) \w+ done(?:, about (.+) left)?\.")
+ESTIMATE = re.compile(r"(.*): about (.+) for the (.+), measured .*")
+
+
+def finished(line):
+    """Part, whether it was skipped, its time, how many are done, of how many, and the time left."""
+    part, skipped, took, done, total, left = LINE.fullmatch(line).groups()
+    return part, bool(skipped), took, int(done), int(total), left
+
+
+def estimate(line):
+    """Part, time of all parts, and what they are called."""
+    return ESTIMATE.fullmatch(line).groups()
+
+
 class Told:
     """A clock that goes when it is told to, and the lines that were said."""
 
@@ -139,47 +151,3 @@ def test_a_skipped_part_says_nothing_of_the_time_that_others_take(told):
         (False, "20 s", 3, 5, "40 s"),
         (True, "10 min", 4, 5, "20 s"),
     ]
-
-
-@pytest.fixture
-def told_by_runs(monkeypatch, caplog):
-    """Function: fields of the lines on finished parts since the last call.
-
-    By the clock, every task takes 20 seconds, a refused one 100.
-    """
-    caplog.set_level(logging.INFO, "headcats")
-    seconds, judge = [], scorer.assess
-
-    def slow(study, prepared, runs):
-        record = judge(study, prepared, runs)
-        seconds.append(100.0 if record.refusal else 20.0)
-        return record
-
-    def lines():
-        fields = [finished(line) for line in caplog.messages if " done" in line]
-        caplog.clear()
-        return fields
-
-    monkeypatch.setattr(scorer, "assess", slow)
-    monkeypatch.setattr(task_run, "PartsClock", functools.partial(PartsClock, clock=lambda: sum(seconds)))
-    return lines
-
-
-def test_a_run_that_was_stopped_tells_the_time_of_the_rest(model, options, told_by_runs, tmp_path, monkeypatch):
-    asked = options | {"suite": hc.make_suite(counting_suite().tasks[:3]), "methods": ["zero_ablation@last"]}
-    keep = task_run.TaskWork._keep
-
-    def stopped(self, task, *rest):
-        if task.name == "always_b":
-            raise KeyboardInterrupt
-        keep(self, task, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(task_run.TaskWork, "_keep", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            hc.run(model, **asked, out=tmp_path)
-    told_by_runs()
-    hc.run(model, **asked, out=tmp_path)
-    assert told_by_runs() == [("always_b", False, "20 s", 2, 3, None), ("always_c", False, "20 s", 3, 3, None)]
-    hc.run(model, **asked, out=tmp_path)
-    assert told_by_runs() == []

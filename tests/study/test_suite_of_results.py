@@ -135,12 +135,6 @@ def test_what_results_name_as_their_suite_is_not_opened(model, tmp_path, monkeyp
     assert list(restored_study(RunResults(hc.load(folder)), mine).pairs) == ["a", "b"]
 
 
-def test_results_without_a_suite_take_a_registered_one(model, tmp_path):
-    results = RunResults(hc.run(model, suite="counting", tasks=["always_a"], **FEW))
-    results.attrs.pop("suite")
-    assert restored_study(RunResults(results.tree)).suite.source == "counting"
-
-
 def test_a_list_that_is_used_up_is_told_when_it_is(model, caplog):
     suite = hc.make_suite([finished("a", "x"), finished("b", "y")], name="s")
     options = {**OPTIONS, "methods": ["denoising_patch@last"]}

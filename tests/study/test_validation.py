@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
 from counting import finished_pairs
@@ -12,8 +11,7 @@ import headcats as hc
 from headcats.prompts.encode import encode_pairs
 from headcats.prompts.pair import PromptPair
 from headcats.prompts.tokens import bos_of
-from headcats.study.plan import plan
-from headcats.study.preparation import Preparation, Prepared
+from headcats.study.preparation import Prepared
 from headcats.study.validation import first_prompt, validate
 from headcats.tasks.definition import Task
 
@@ -79,14 +77,3 @@ def test_joined_they_are_prompts_and_answers(tokenizer):
     assert found["key"] == "Italy 1"
     assert found["bos"] == tokenizer.decode(bos_of(tokenizer))
     assert found["bos_written"] in (found["bos"], None)
-
-
-def test_it_is_the_first_that_is_kept(model):
-    first, second, *rest = finished_pairs(24, seed=0)
-    unknown = replace(first, clean="nowhere →")
-    task = Task("finished", "c", "s", lambda n, *, seed: [unknown, second, *rest])
-    prepared = Preparation(model, plan(suite=task, n_prompts=4)).of("finished")
-    assert prepared.prompts.dropped == {"word unknown to the tokenizer": 1}
-    found = first_prompt(prepared, model.tokenizer)
-    assert found["key"] == second.key
-    assert "".join(found["corrupted"]) == second.corrupted
