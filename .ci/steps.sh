@@ -179,7 +179,7 @@ tutorials_without_network() { # tutorials_without_network ENVIRONMENT ARGUMENTS.
     shift
     in_environment "$environment" pip install -c constraints.txt "$(echo "$work"/wheel/headcats-*.whl)[tutorials]"
     mkdir -p "$work/elsewhere/tests"
-    cp tests/run_tutorials.py tests/tutorial_pictures.py "$work/elsewhere/tests"
+    cp tests/run_tutorials.py "$work/elsewhere/tests"
     cp -r tutorials "$work/elsewhere"
     rm "$work/elsewhere/tutorials/$cluster_tutorial"
     (cd "$work/elsewhere" && "${bare[@]}" "${one_thread[@]}" python tests/run_tutorials.py "$@")

@@ -43,8 +43,6 @@ def random_model(shape: ModelShape, *, seed: int = 0) -> Any:
                 weight.normal_(0, shape.d_model**-0.5, generator=draws)
             else:
                 weight.normal_(1.0 if name.endswith("weight") else 0.0, 0.1, generator=draws)
-    # Set by save_pretrained; the bridge needs it to know the architecture of a model that was never saved.
-    model.config.architectures = [type(model).__name__]
     # As TransformerBridge 4.x sets it; the bridge of 3.x does not switch by itself.
     model.config._attn_implementation = "eager"
     return model.eval()
@@ -62,12 +60,20 @@ def random_hooked_model(
     model, layout = random_model(shape).to(device, dtype), "gpt2" if is_gpt2(shape) else "llama"
     if backend == "hooked":
         return adapt(build_hooked_transformer(model, _tokenizer(), name=layout, device=torch.device(device)))
+    return adapt(bridge(model, device=device, dtype=dtype))
+
+
+def bridge(hf: Any, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> Any:
+    """A TransformerBridge of a model that was never saved."""
     from transformer_lens.model_bridge import TransformerBridge
 
-    bridge = TransformerBridge.boot_transformers(
-        layout, hf_model=model, tokenizer=_tokenizer(), device=device, dtype=dtype
-    )
-    return adapt(bridge.eval())
+    # Set by save_pretrained; the bridge needs it to know the architecture.
+    hf.config.architectures = [type(hf).__name__]
+    hf.config._attn_implementation = "eager"
+    label, tokenizer = hf.config.model_type, _tokenizer()
+    return TransformerBridge.boot_transformers(
+        label, hf_model=hf.eval(), tokenizer=tokenizer, device=device, dtype=dtype
+    ).eval()
 
 
 def _tokenizer() -> PreTrainedTokenizerFast:

@@ -42,10 +42,8 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--forwards", type=int, default=12, help="heads that the slow sides replace, evenly spread (default 12)")
     add("--full", action="store_true", help="the slow sides replace every head too: takes hours")
     add("--quick", action="store_true", help="one repetition, no peak memory")
-    add("--profile", action="store_true", help="show which operations take the time of headcats, and nothing else")
     add("--label", default="", help="added to the name of the section, such as 'second run'")
     add("--json", type=Path, metavar="FILE", help="all numbers, unrounded")
-    add("--markdown", action="store_true", help="print the section as Markdown too")
     add("--write", type=Path, metavar="FILE", help="replace the section of this backend, device and dtype in a file")
     add("--peaks", action="store_true", help=argparse.SUPPRESS)  # the process that measures memory
     return parser.parse_args(arguments)
@@ -66,12 +64,10 @@ def main() -> None:
     if not chosen.peaks:
         start_again(chosen.threads)
     # After the environment is right: torch reads it once.
-    from sweep_speed.session import measure_peaks, run, show_operations
+    from sweep_speed.session import measure_peaks, run
 
     if chosen.peaks:
         print(json.dumps(measure_peaks(chosen)))
-    elif chosen.profile:
-        show_operations(chosen)
     else:
         run(chosen, script=HERE)
 

@@ -174,7 +174,7 @@ def plain_logits(
             def before(_: Any, args: tuple[torch.Tensor], edit: Callable = edit) -> tuple[torch.Tensor]:
                 return (edit(args[0].unflatten(-1, (N_HEADS, -1)).clone()).flatten(-2),)
 
-            stack.callback(_output_projections(twin)[layer].register_forward_pre_hook(before).remove)
+            stack.callback(output_projections(twin)[layer].register_forward_pre_hook(before).remove)
         return twin(tokens).logits[:, -1]
 
 
@@ -201,7 +201,7 @@ def head_edits(
 def plain_z(twin: Any, tokens: torch.Tensor) -> dict[int, torch.Tensor]:
     """z `[prompt, pos, head, d_head]` of every layer with heads."""
     seen: dict[int, torch.Tensor] = {}
-    keep = {layer: functools.partial(_keep, seen, layer) for layer in _output_projections(twin)}
+    keep = {layer: functools.partial(_keep, seen, layer) for layer in output_projections(twin)}
     plain_logits(twin, tokens, edits=keep)
     return seen
 
@@ -211,7 +211,8 @@ def _keep(seen: dict[int, torch.Tensor], layer: int, z: torch.Tensor) -> torch.T
     return z
 
 
-def _output_projections(twin: Any) -> dict[int, torch.nn.Module]:
+def output_projections(twin: Any) -> dict[int, torch.nn.Module]:
+    """Layer -> the module of plain transformers whose input is z of all heads side by side."""
     pattern = re.compile(r".*\.(\d+)\.(attn|attention|self_attn|self_attention)\.(c_proj|o_proj|out_proj|dense)")
     found = ((pattern.fullmatch(path), module) for path, module in twin.named_modules())
     return {int(match[1]): module for match, module in found if match}

@@ -1,14 +1,10 @@
 """Runs on a local cluster of several nodes, disturbed, and what became of them.
 
-`python tests/cluster_faults.py [--times N]` prints one line for each fault: how often it was tried, and the outcomes.
 "Nothing lost" is a run that ended, or that ended when the same command was repeated, with the blocks of a run in one
 process.
 """
 
-import argparse
 import contextlib
-import errno
-import logging
 import os
 import signal
 import sys
@@ -25,9 +21,7 @@ from counting import SUITE, counting_folder
 
 import headcats as hc
 from headcats.base import registry
-from headcats.base.errors import StorageError
 from headcats.base.registry import register
-from headcats.results import whole_file
 from headcats.scale.ray_cluster import _QUIET
 from headcats.study.method_run import MethodRun
 
@@ -152,22 +146,6 @@ def all_workers_are_killed(study: Study, nodes: Any, out: Path) -> Any:
         return study.run(nodes.address, out)
 
 
-def full_disk(study: Study, nodes: Any, out: Path) -> Any:
-    fsync = os.fsync
-
-    def full(descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    try:
-        with after_blocks(3, lambda: setattr(whole_file.os, "fsync", full)):
-            study.run(nodes.address, out)
-    except StorageError:
-        hc.load(out)
-    finally:
-        os.fsync = fsync
-    return study.run(nodes.address, out)
-
-
 def interrupted(study: Study, nodes: Any, out: Path) -> Any:
     # Where this process was started in the background, its shell has had it ignore the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -196,7 +174,6 @@ def out_of_memory(study: Study, nodes: Any, out: Path) -> Any:
 
 FAULTS: dict[str, Callable[[Study, Any, Path], Any]] = {
     "all workers are killed": all_workers_are_killed,
-    "full disk where the run was started": full_disk,
     "Ctrl-C": interrupted,
     "workers run out of memory": out_of_memory,
     "a node dies": node_dies,
@@ -225,20 +202,3 @@ def table(times: int, faults: Sequence[str] = tuple(FAULTS)) -> Counter[tuple[st
                 for name in faults:
                     outcomes[name, outcome(study, FAULTS[name], nodes, root / f"{turn} {name}")] += 1
     return outcomes
-
-
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--times", type=int, default=3)
-    times = parser.parse_args().times
-    torch.set_num_threads(1)
-    logging.disable()
-    outcomes = table(times)
-    for (fault, became), count in outcomes.items():
-        print(f"{count:4d}  {fault}: {became}")
-    sys.exit(any("nothing lost" not in became for _, became in outcomes))
-
-
-if __name__ == "__main__":
-    main()

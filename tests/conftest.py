@@ -4,10 +4,8 @@ import gc
 import importlib.metadata
 import os
 import random
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
     from headcats.models.adapter import HookedModel
 
-pytest_plugins = ["minutes"]
 # Of the shell that the tests are started from; each changes what the command line prints, or what Ray connects to.
 for variable in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE",
                  "COLUMNS", "LINES", "RAY_ADDRESS"):  # fmt: skip
@@ -51,24 +48,6 @@ def _one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
-
-
-ROOM = 500_000_000
-"""Bytes that the tests may leave in the folder for temporary files."""
-
-
-def pytest_sessionstart() -> None:
-    """Say in a sentence what would otherwise be hundreds of failures."""
-    try:
-        folder = os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()
-        free = shutil.disk_usage(folder).free
-    except OSError as error:
-        raise pytest.UsageError(f"The tests need a folder for temporary files: {error}. Try TMPDIR=...") from error
-    if free < ROOM:
-        raise pytest.UsageError(
-            f"The tests need {ROOM // 10**6} MB for temporary files; {folder} has {free // 10**6} MB left. "
-            "Make room there, or name another folder with TMPDIR=..."
-        )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -128,8 +107,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(3600))
         for major in (3, 4):
             for mark in item.iter_markers(f"needs_tl{major}"):
-                if len(mark.args) != 1 or not isinstance(mark.args[0], str) or not mark.args[0].strip():
-                    raise pytest.UsageError(f"{item.nodeid}: needs_tl{major} takes its reason as its one argument")
                 if major != TRANSFORMER_LENS_MAJOR:
                     reason = f"needs transformer-lens {major} ({mark.args[0]})"
                     item.add_marker(pytest.mark.skip(reason=reason))

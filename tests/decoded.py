@@ -5,14 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from architectures import output_projections
 from torch import Tensor
-
-
-def projections(oracle: Any) -> list[Any]:
-    """Modules whose input is z of all heads side by side, by layer."""
-    if hasattr(oracle, "transformer"):
-        return [block.attn.c_proj for block in oracle.transformer.h]
-    return [layer.self_attn.o_proj for layer in oracle.model.layers]
 
 
 @contextmanager
@@ -38,7 +32,9 @@ def at_projections(oracle: Any, hook: Callable[[int, Tensor], Tensor | None]) ->
 
         return before
 
-    handles = [module.register_forward_pre_hook(of_layer(layer)) for layer, module in enumerate(projections(oracle))]
+    handles = [
+        module.register_forward_pre_hook(of_layer(layer)) for layer, module in output_projections(oracle).items()
+    ]
     try:
         yield
     finally:

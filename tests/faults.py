@@ -5,24 +5,20 @@
 
 import argparse
 import contextlib
-import datetime
 import errno
 import io
 import itertools
 import json
 import logging
 import os
-import platform
 import random
 import signal
 import sys
 import tempfile
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -31,11 +27,10 @@ from counting import SUITE, counting_folder
 
 import headcats as hc
 from headcats.base.errors import HeadcatsError
-from headcats.results import whole_file, writer
+from headcats.results import whole_file
 from headcats.results.checksum import content_of
 from headcats.results.folder import ResultsFolder
 from headcats.results.joined import checksums_in
-from headcats.study import identity
 
 OPTIONS = {
     "suite": SUITE,
@@ -53,36 +48,6 @@ class Fault(NamedTuple):
     what: str
     operation: str
     at: int
-
-
-class ShiftedTime(datetime.datetime):
-    """Wall-clock time after a jump."""
-
-    @classmethod
-    def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
-        return datetime.datetime.fromtimestamp(time.time(), tz)
-
-
-def shift_clocks(seconds: float) -> None:
-    """Every clock that headcats looks at jumps; the disk's too, for what has been written."""
-    for name in ("time", "monotonic", "perf_counter"):
-        now = getattr(time, name)
-        setattr(time, name, lambda now=now: now() + seconds)
-    for module in (identity, writer):
-        module.datetime = SimpleNamespace(datetime=ShiftedTime, UTC=datetime.UTC)  # type: ignore[attr-defined]
-    stat = Path.stat
-    Path.stat = lambda path, **options: _Shifted(stat(path, **options), seconds)  # type: ignore[assignment, method-assign, return-value]
-
-
-class _Shifted:
-    """Status of a file on a disk whose clock is ahead or behind."""
-
-    def __init__(self, found: os.stat_result, seconds: float) -> None:
-        self._found = found
-        self.st_mtime = found.st_mtime - seconds
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._found, name)
 
 
 def die() -> None:
@@ -118,8 +83,6 @@ class Injector:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if what == "disk error":
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        if what in ("clock goes back", "clock goes ahead"):
-            shift_clocks(-1e8 if what == "clock goes back" else 1e8)
 
     def _wrapped(self, operation: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -185,12 +148,11 @@ WHAT = {
     "open": ("killed before", "full disk", "disk error"),
     "write": ("killed before", "torn", "full disk", "disk error"),
     "sync": ("killed before", "killed after", "full disk", "disk error"),
-    "rename": ("killed before", "killed after", "full disk", "disk error", "clock goes back", "clock goes ahead"),
+    "rename": ("killed before", "killed after", "full disk", "disk error"),
     "removal": ("killed before", "killed after"),
     "read": ("killed before", "disk error"),
 }
 AT_REST = ("bit flipped", "cut short", "overwritten", "doubled", "gone", "emptied")
-STALE = ("lock of a dead process", "lock and leftover of another host")
 
 
 def every_fault(counts: Counter[str]) -> Iterator[Fault]:
@@ -216,18 +178,6 @@ def damage(path: Path, what: str, place: int) -> None:
             "emptied": b"",
         }[what]
     )
-
-
-def leave_stale(folder: Path, what: str) -> None:
-    """Write the leftovers of a writer that died."""
-    folder.mkdir(parents=True, exist_ok=True)
-    host = platform.node() if what == "lock of a dead process" else "elsewhere"
-    writer = {"command": "headcats run", "process": 999_999_999, "host": host, "since": "2026-01-01 00:00:00"}
-    (folder / ".writer.lock").touch()
-    (folder / ".writer.json").write_text(json.dumps(writer), encoding="utf-8")
-    leftover = folder / f".manifest.json.999999999-1@{host}.tmp"
-    leftover.write_bytes(b"half")
-    os.utime(leftover, (1, 1))
 
 
 # ------------------------------------------------------------------------------------------------------ the checks
@@ -351,9 +301,6 @@ class Driver:
             paths = sorted(path for path in folder.rglob("*") if path.suffix in (".nc", ".json"))
             damage(paths[fault.at % len(paths)], fault.what, fault.at)
             return self.outcome(folder, None)
-        if fault.operation == "stale":
-            leave_stale(folder, fault.what)
-            return self.outcome(folder, None)
 
         def run() -> None:
             Injector(fault)
@@ -368,9 +315,7 @@ def faults(counts: Counter[str], n: int, *, seed: int = 0) -> list[Fault]:
     in_time = list(every_fault(counts))
     draw.shuffle(in_time)
     at_rest = [Fault(draw.choice(AT_REST), "at rest", draw.randrange(1_000_000)) for _ in range(n // 4)]
-    stale = [Fault(what, "stale", 0) for what in STALE]
-    chosen = list(itertools.islice(itertools.cycle(in_time), n - len(at_rest) - len(stale)))
-    return [*chosen, *at_rest, *stale]
+    return [*itertools.islice(itertools.cycle(in_time), n - len(at_rest)), *at_rest]
 
 
 def table(n: int, *, seed: int = 0) -> Counter[tuple[str, str]]:

@@ -15,7 +15,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
 import traceback
 import warnings
 from collections import Counter
@@ -215,7 +214,6 @@ def read_all(folder: Path) -> None:
     if run.tasks:
         map_tables(run, MapSpec.parse().resolve(run))
     hc.report(folder)
-    hc.diff(folder, folder)
 
 
 def damage(path: Path, draw: random.Random, read: Callable[[], object]) -> None:
@@ -230,12 +228,6 @@ def damage(path: Path, draw: random.Random, read: Callable[[], object]) -> None:
 def manifest_bytes(folder: Path, draw: random.Random) -> None:
     """Bytes of the manifest."""
     damage(folder / "manifest.json", draw, ResultsFolder(folder).read_manifest)
-    read_all(folder)
-
-
-def suite_bytes(folder: Path, draw: random.Random) -> None:
-    """Bytes of the suite."""
-    damage(folder / "suite.json", draw, ResultsFolder(folder).read_suite)
     read_all(folder)
 
 
@@ -284,8 +276,8 @@ def options(folder: Path, draw: random.Random) -> None:
     """Options of commands without a model."""
     values = [*LABELS, *WORDS.split(" "), "9" * 40, "\x1b[1m"]
     known = KNOWN.split(" ")
-    command = draw.choice(["map", "report", "compare", "figure", "export", "diff", "list"])
-    arguments = {"figure": ["overlap_map", str(folder)], "list": ["tasks"], "diff": [str(folder)] * 2}
+    command = draw.choice(["map", "report", "compare", "figure", "export", "list"])
+    arguments = {"figure": ["overlap_map", str(folder)], "list": ["tasks"]}
     chosen = [command, *arguments.get(command, [str(folder)])]
     for _ in range(draw.randrange(1, 4)):
         chosen += [draw.choice(known), draw.choice(values)]
@@ -332,7 +324,6 @@ ATTACKS = OF_A_RUN | {
     "manifest, entries": manifest_structure,
     "block, bytes": block_bytes,
     "block, structure": block_structure,
-    "suite, bytes": suite_bytes,
     "suite, entries": suite_file,
     "study.toml": study_toml,
     "options": options,
@@ -341,28 +332,18 @@ ATTACKS = OF_A_RUN | {
 
 @contextlib.contextmanager
 def in_time() -> Iterator[None]:
-    """Interrupt what computes too long, or waits too long where a busy machine is no excuse any more.
-
-    A timer that ran before, as that of a test, goes on afterwards.
-    """
+    """Interrupt what computes too long; what waits too long is left to whoever runs this."""
 
     def stop(*_: object) -> None:
         raise TooLongError
 
-    timers = {signal.ITIMER_PROF: (signal.SIGPROF, LONGEST), signal.ITIMER_REAL: (signal.SIGALRM, 6 * LONGEST)}
-    before = {number: signal.signal(number, stop) for number, _ in timers.values()}
-    started = time.monotonic()
-    left = {timer: signal.setitimer(timer, seconds)[0] for timer, (_, seconds) in timers.items()}
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
     try:
         yield
     finally:
-        for timer in timers:
-            signal.setitimer(timer, 0)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for timer, seconds in left.items():
-            if seconds:
-                signal.setitimer(timer, max(seconds - (time.monotonic() - started), 0.001))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def everything(root: Path, *, without: Path) -> list[tuple[Path, int, int]]:

@@ -22,7 +22,6 @@ import tempfile
 import time
 import traceback
 import warnings
-import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -32,10 +31,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import h5py
 import numpy as np
-import pyarrow as pa
 from counting import counting_folder
 from fuzzing import FINE, studied_folder
-from pyarrow import parquet
 
 from headcats import cli
 from headcats.results.checksum import content_of, json_content_of, json_with_checksum, with_checksum
@@ -77,12 +74,9 @@ def with_code(folder: Path) -> Path:
     return path
 
 
-def a_table(folder: Path, draw: random.Random, *, blocks: bool | None = None) -> Path:
-    """A table: of a block, of another kind, or of either."""
-    tables = sorted(
-        path for path in folder.rglob("*.nc") if blocks is None or ("blocks" in path.parts[-3:-1]) == blocks
-    )
-    return draw.choice(tables)
+def a_table(folder: Path, draw: random.Random) -> Path:
+    """A table of any kind."""
+    return draw.choice(sorted(folder.rglob("*.nc")))
 
 
 def change_table(path: Path, change: Callable[[h5py.File], None]) -> None:
@@ -109,12 +103,6 @@ def replaced(file: h5py.File, make: Callable[[str, h5py.Dataset], object]) -> No
         for key, value in attrs.items():
             file[name].attrs[key] = value
     del file["before"]
-
-
-def larger(name: str, before: h5py.Dataset, times: int = 10**7, **options: Any) -> h5py.Dataset:
-    """A variable of many times the length, of which nothing is in the file."""
-    shape = (before.shape[0] * times, *before.shape[1:])
-    return before.parent.create_dataset(name, shape, before.dtype, track_order=True, **options)
 
 
 def padded(file: h5py.File, draw: random.Random) -> None:
@@ -208,44 +196,13 @@ def storage_elsewhere(folder: Path, draw: random.Random) -> None:
     change_table(a_table(folder, draw), lambda file: replaced(file, make))
 
 
-def virtual_table(folder: Path, draw: random.Random) -> None:
-    """The values of a variable are those of another table."""
-
-    def make(name: str, before: h5py.Dataset) -> None:
-        layout = h5py.VirtualLayout(before.shape, before.dtype)
-        layout[...] = h5py.VirtualSource(str(folder.parent / HIDDEN / "table.nc"), name, before.shape)
-        before.parent.create_virtual_dataset(name, layout, fillvalue=0)
-
-    change_table(a_table(folder, draw), lambda file: replaced(file, make))
-
-
-def linked_table(folder: Path, draw: random.Random) -> None:
-    """A variable is a link to another table, to another name, or no variable at all."""
-    what = draw.choice(["external", "soft", "group", "type"])
-    made: dict[str, Callable[[str], object]] = {
-        "external": lambda name: h5py.ExternalLink(str(folder.parent / HIDDEN / "table.nc"), name),
-        "soft": lambda name: h5py.SoftLink(draw.choice(["/", f"/{name}", "/before"])),
-        "type": lambda name: np.dtype("f8"),
-    }
-
-    def make(name: str, before: h5py.Dataset) -> None:
-        if what == "group":
-            before.parent.create_group(name)[name] = before
-        else:
-            before.parent[name] = made[what](name)
-
-    change_table(a_table(folder, draw), lambda file: replaced(file, make))
-
-
-def bomb(folder: Path, draw: random.Random, *, blocks: bool) -> None:
-    """A variable of gigabytes in kilobytes."""
+def bomb(folder: Path, draw: random.Random) -> None:
+    """A variable of gigabytes in kilobytes, in place of another or beside them."""
     options = draw.choice([{}, {"compression": "gzip", "chunks": True}, {"compression": "lzf", "chunks": True}])
-    decoded = draw.choice([{}, {"scale_factor": 0.5}, {"units": "days since 2000-01-01"}])
-    if draw.random() < 0.3:
-        change_json(folder / "manifest.json", larger_manifest)
 
     def make(name: str, before: h5py.Dataset) -> None:
-        larger(name, before, 10 ** draw.randrange(5, 9), **options)
+        shape = (before.shape[0] * 10 ** draw.randrange(5, 9), *before.shape[1:])
+        before.parent.create_dataset(name, shape, before.dtype, track_order=True, **options)
 
     def change(file: h5py.File) -> None:
         if draw.random() < 0.5:
@@ -254,80 +211,10 @@ def bomb(folder: Path, draw: random.Random, *, blocks: bool) -> None:
             places = [int(each.attrs["_Netcdf4Dimid"]) for each in file.values() if "_Netcdf4Dimid" in each.attrs]
             more = file.create_dataset("more", (10 ** draw.randrange(6, 9),), "i1", track_order=True, **options)
             more.make_scale("more")
-            more.attrs.update({"_Netcdf4Dimid": np.int32(max(places) + 2), **decoded})
-        padded(file, draw)
-
-    change_table(a_table(folder, draw, blocks=blocks), change)
-
-
-def larger_manifest(stored: dict[str, Any]) -> None:
-    """The manifest tells of more prompts than there are."""
-    for task in stored["tasks"].values():
-        task["prompts"]["kept"] = 10**9
-
-
-def bomb_in_a_block(folder: Path, draw: random.Random) -> None:
-    """Such a variable in a block."""
-    bomb(folder, draw, blocks=True)
-
-
-def bomb_elsewhere(folder: Path, draw: random.Random) -> None:
-    """Such a variable in evidence, robustness or descriptors."""
-    bomb(folder, draw, blocks=False)
-
-
-def bomb_of_texts(folder: Path, draw: random.Random) -> None:
-    """A long text that is named many times, or once among many."""
-    long, n = "x" * 10 ** draw.randrange(5, 7), 10 ** draw.randrange(4, 6)
-    once = draw.random() < 0.5
-
-    def change(file: h5py.File) -> None:
-        texts = file.create_dataset(
-            "notes", (n,), h5py.string_dtype(), compression="gzip", chunks=(n,), track_order=True
-        )
-        texts[0] = long
-        texts.attrs["_Netcdf4Dimid"] = np.int32(0)
-        file.attrs["note"] = "x" if once else long
+            more.attrs["_Netcdf4Dimid"] = np.int32(max(places) + 2)
         padded(file, draw)
 
     change_table(a_table(folder, draw), change)
-
-
-def many_attributes(folder: Path, draw: random.Random) -> None:
-    """Thousands of attributes or variables, which HDF5 takes long to go through."""
-    n, of_variables = 10 ** draw.randrange(3, 5), draw.random() < 0.3
-
-    def change(file: h5py.File) -> None:
-        place = draw.choice([file, numbers(file)])
-        for number in range(n):
-            if of_variables:
-                file.create_dataset(f"v{number}", (), "i1", track_order=True)
-            else:
-                place.attrs[f"a{number}"] = number
-        padded(file, draw)
-
-    change_table(a_table(folder, draw), change)
-
-
-def warnings_of_others(folder: Path, draw: random.Random) -> list[str]:
-    """What is kept of a map gives warnings that are none."""
-    warned = draw.choice(["[" * 10**5, "[5]", "5", "{}", '{"a": "b"}', "x"])
-    for path in sorted(folder.glob(".kept/*.nc")):
-        change_table(path, lambda file: file.attrs.__setitem__("warned", warned))
-    return [draw.choice(["map", "report", "compare"]), str(folder)]
-
-
-def names_of_tables(folder: Path, draw: random.Random) -> list[str]:
-    """Robustness names tables that lie elsewhere."""
-    home, outside = folder / "evidence" / "robustness", folder.parent / HIDDEN / "outside.nc"
-    shutil.copy(next(home.glob("protocols/*.nc")), outside)
-    names = [draw.choice([str(outside), os.path.relpath(outside, home)])]
-
-    def change(file: h5py.File) -> None:
-        file.attrs["tables"] = json.dumps(names if draw.random() < 0.5 else [*names, *json.loads(file.attrs["tables"])])
-
-    change_table(home / "agreement.nc", change)
-    return ["report", str(folder)]
 
 
 def revision_elsewhere(folder: Path, draw: random.Random) -> list[str]:
@@ -378,59 +265,6 @@ def link_out(folder: Path, draw: random.Random) -> None:
     path.symlink_to(draw.choice([target, os.path.relpath(target, path.parent)]))
 
 
-def suite_of_others(folder: Path, draw: random.Random) -> None:
-    """The suite is that of another run, with the same tasks."""
-
-    def change(stored: dict[str, Any]) -> None:
-        for task in stored["tasks"]:
-            task["pairs"] = [[first, draw.choice(["w40", "w41"])] for first, _ in task.get("pairs", [])]
-        draw.shuffle(stored["tasks"])
-
-    change_json(folder / "suite.json", change)
-
-
-def suite_file(folder: Path, draw: random.Random) -> list[str]:
-    """What is named as a suite or a study is a pipe, a device, an archive or a bomb."""
-    made = folder / "given.json"
-    what = draw.choice(["pipe", "device", "archive", "parquet", "study"])
-    if what == "device":
-        made = Path(draw.choice(["/dev/zero", "/dev/full"]))
-    elif what == "archive":
-        made = folder / draw.choice(["given.json", "given.zip", "given.tar"])
-        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(f"../{HIDDEN}/x", b"x" * 10**7)
-    elif what == "parquet":
-        made, n = folder / "given.parquet", 10 ** draw.randrange(4, 7)
-        repeated = pa.DictionaryArray.from_arrays(
-            pa.array(np.zeros(n, np.int32)), pa.array(["x" * draw.choice([9, 10**6])])
-        )
-        rows = pa.table({"input": repeated, "output": repeated})
-        parquet.write_table(rows, made, compression="zstd", store_schema=False, dictionary_pagesize_limit=2**30)
-    else:
-        os.mkfifo(made)
-    if what == "study":
-        return ["run", str(made), "--out", str(folder.parent / "out")]
-    return ["validate", "--model", str(folder.parent / "model"), "--suite", str(made)]
-
-
-def header(folder: Path, draw: random.Random) -> list[str]:
-    """The model of the results has a header, a tokenizer or sizes that no memory holds."""
-    model = folder / "model"
-    shutil.copytree(folder.parent / "model", model)
-    change_json(folder / "manifest.json", lambda stored: stored["model"].update(source="./model"))
-    what = draw.choice(["header", "empty header", "tokenizer", "lists"])
-    if what == "header":
-        claimed = draw.choice([2**31, 2**40, 2**63]).to_bytes(8, "little")
-        (model / "model.safetensors").write_bytes(claimed + b"{}")
-    elif what == "empty header":
-        (model / "model.safetensors").write_bytes((10**8).to_bytes(8, "little") + b"{" + b" " * (10**8 - 2) + b"}")
-    else:
-        with open(model / "tokenizer.json", "wb") as file:
-            file.write(b'{"version": [' + (b"[]," * 1000 if what == "lists" else b""))
-            file.truncate(2**31)
-    return [draw.choice(["evidence", "views"]), str(folder)]
-
-
 HARMS: dict[str, Harm] = {
     "code by name": code_by_name,
     "code in the plan": code_in_the_plan,
@@ -439,21 +273,11 @@ HARMS: dict[str, Harm] = {
     "model of the hub": model_of_the_hub,
     "loader options": loader_options,
     "storage elsewhere": storage_elsewhere,
-    "virtual table": virtual_table,
-    "linked table": linked_table,
-    "bomb in a block": bomb_in_a_block,
-    "bomb elsewhere": bomb_elsewhere,
-    "bomb of texts": bomb_of_texts,
+    "bomb in a table": bomb,
     "bomb of JSON": bomb_of_json,
-    "many attributes": many_attributes,
-    "warnings of others": warnings_of_others,
-    "names of tables": names_of_tables,
     "revision elsewhere": revision_elsewhere,
     "pipe, socket, device": no_file,
     "link out": link_out,
-    "suite of others": suite_of_others,
-    "suite or study": suite_file,
-    "header of a model": header,
 }
 
 
@@ -481,7 +305,6 @@ class Driver:
             ["compare", at, good],
             ["export", at, "--format", "csv", "--out", f"{out}.csv"],
             ["figure", "overlap_map", at, "--out", f"{out}.html"],
-            ["diff", at, good],
             ["run", "--model", model, "--out", at, "--methods", "mean_ablation", "--no-views"],
         ]
 
@@ -532,7 +355,6 @@ class Driver:
         if command not in self._plain:
             place = self.place(-1 - len(self._plain))
             forms = [each for each in self.commands(place / "r") if each[0] == command]
-            forms = forms or [["validate", "--model", str(place / "model"), "--suite", "counting"]]
             found, peaks, _ = zip(*(self.tried(each, place / "r") for each in forms), strict=True)
             assert set(found) <= set(FINE), f"{command}: {found}"
             self._plain[command] = max(peaks)

@@ -16,8 +16,7 @@ and the answer, which alone is unembedded. Token and position are one-hot. What 
 from typing import Any
 
 import torch
-from toys import Backend, as_bridge, as_hooked, word_tokenizer
-from transformers import GPT2Config, GPT2LMHeadModel
+from toys import Backend, as_bridge, as_hooked, blank_gpt2, word_tokenizer
 
 from headcats.models.adapter import HookedModel
 
@@ -36,19 +35,12 @@ def induction_circuit(backend: Backend = "bridge") -> HookedModel:
 
 
 def _circuit() -> Any:
-    hf = GPT2LMHeadModel(
-        GPT2Config(
-            vocab_size=D_VOCAB, n_embd=4 * _PART, n_layer=2, n_head=4, n_positions=N_CTX, bos_token_id=0,
-            eos_token_id=0, tie_word_embeddings=False,
-        )
-    )  # fmt: skip
+    hf = blank_gpt2(d_vocab=D_VOCAB, n_embd=4 * _PART, n_layers=2, n_heads=4, n_ctx=N_CTX)
     token, before, position, answer = (slice(i * _PART, (i + 1) * _PART) for i in range(4))
     one = torch.eye(_PART)
     tokens, places = one[:, :D_VOCAB], one[:, D_VOCAB:]
     shift = torch.roll(torch.eye(N_CTX), 1, 1)  # from a place to the next one
     with torch.no_grad():
-        for name, parameter in hf.named_parameters():
-            parameter.fill_(float(".ln_" in name and name.endswith("weight")))
         hf.transformer.wte.weight[:, token] = tokens.T
         hf.transformer.wpe.weight[:, position] = places.T
         hf.lm_head.weight[:, answer] = tokens.T
@@ -71,9 +63,7 @@ def _circuit() -> Any:
                 following[:D_VOCAB, :D_VOCAB] = torch.roll(torch.eye(D_VOCAB), 1, 1)
                 for head, written in ((2, one), (3, following)):
                     v[token, head], o[head][:, answer] = one, _WRITTEN * written
-    hf.config.architectures = ["GPT2LMHeadModel"]
-    hf.config._attn_implementation = "eager"
-    return hf.eval()
+    return hf
 
 
 def _look_at_first(q: torch.Tensor, k: torch.Tensor, position: slice) -> None:

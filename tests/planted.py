@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from toys import word_tokenizer
-from transformers import GPT2Config, GPT2LMHeadModel
+from toys import as_bridge, blank_gpt2, word_tokenizer
 
 from headcats.prompts.batch import PromptBatch
 
@@ -25,19 +24,10 @@ _LAST = 3
 
 def planted_model(slots: Mapping[tuple[int, int], int], *, seed: int = 0, n_layers: int = N_LAYERS) -> Any:
     """A TransformerBridge in which each head (layer, head) of `slots` moves the token of its slot to the answer."""
-    from transformer_lens.model_bridge import TransformerBridge
-
-    hf = GPT2LMHeadModel(
-        GPT2Config(
-            vocab_size=N_TOKENS, n_embd=4 * _PART, n_layer=n_layers, n_head=N_HEADS, n_positions=8,
-            bos_token_id=0, eos_token_id=0, tie_word_embeddings=False,
-        )
-    )  # fmt: skip
+    hf = blank_gpt2(d_vocab=N_TOKENS, n_embd=4 * _PART, n_layers=n_layers, n_heads=N_HEADS, n_ctx=8)
     token, answer, position, unread = (slice(i * _PART, (i + 1) * _PART) for i in range(4))
     draws = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for name, parameter in hf.named_parameters():
-            parameter.fill_(float(".ln_" in name and name.endswith("weight")))
         hf.transformer.wte.weight[:, token] = torch.eye(N_TOKENS, _PART)
         hf.transformer.wpe.weight[:, position] = torch.eye(8, _PART)
         hf.lm_head.weight[:, answer] = torch.eye(N_TOKENS, _PART)
@@ -54,11 +44,7 @@ def planted_model(slots: Mapping[tuple[int, int], int], *, seed: int = 0, n_laye
                 else:
                     q[2 * _PART + _LAST, head, 0] = k[2 * _PART + slot, head, 0] = 4.0
                     v[token, head] = o[head][:, answer] = torch.eye(_PART)
-    hf.config.architectures = ["GPT2LMHeadModel"]
-    hf.config._attn_implementation = "eager"
-    tokenizer = word_tokenizer()
-    tokenizer.init_kwargs |= {"name_or_path": "planted", "add_bos_token": True}
-    return TransformerBridge.boot_transformers("planted", hf_model=hf.eval(), tokenizer=tokenizer, device="cpu").eval()
+    return as_bridge(hf, word_tokenizer())
 
 
 def slot_batch(*changed: int, n: int = 20, seed: int = 0, task: str = "") -> PromptBatch:

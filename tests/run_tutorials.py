@@ -1,11 +1,13 @@
 """Run the tutorials from top to bottom in the environment of this interpreter, each in an empty folder of its own.
 
 `python tests/run_tutorials.py [NOTEBOOK ...] [--of-today] [--jobs N] [--pictures]`: all by default, N at a time. Exit
-status 1 if one fails, or draws something else than the pictures in `tutorials/pictures`, which `--pictures` makes anew.
+status 1 if one fails. A Markdown cell directly after a cell that draws shows `pictures/NOTEBOOK-CELL.svg`, for those
+who read a tutorial where it was stored without outputs; `--pictures` makes these anew.
 """
 
 import argparse
 import datetime
+import itertools
 import os
 import re
 import sys
@@ -16,13 +18,13 @@ from functools import partial
 from pathlib import Path
 
 import nbformat
-import tutorial_pictures
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from traitlets.config import Config
 
 TUTORIALS = Path(__file__).parents[1] / "tutorials"
-FIGURE = "application/vnd.plotly.v1+json"
+FIGURE, SVG = "application/vnd.plotly.v1+json", "image/svg+xml"
+_REFERENCE = re.compile(r"!\[([^\]]*)\]\((pictures/[^)]+)\)")
 _NO_WIDGETS = re.compile("IProgress not found|for Jupyter support")  # what tqdm and rich say without ipywidgets
 _CELL_SECONDS = 600  # a cell that takes longer hangs
 
@@ -65,6 +67,26 @@ def figures(notebook: nbformat.NotebookNode) -> list[dict]:
     return [bundle for bundle in shown if FIGURE in bundle]
 
 
+def references(path: Path) -> dict[str, tuple[Path, str]]:
+    """Id of the cell that draws -> the picture shown directly after it, and its alt text."""
+    shown: dict[str, tuple[Path, str]] = {}
+    for before, cell in itertools.pairwise(nbformat.read(path, as_version=4).cells):
+        if cell.cell_type == "markdown":
+            for alt, target in _REFERENCE.findall(cell.source):
+                shown[before.id] = (path.parent / target, alt)
+    return shown
+
+
+def _pictures(notebook: nbformat.NotebookNode) -> dict[str, str]:
+    """Id of a cell of an executed notebook -> the first picture among its outputs."""
+    pictures: dict[str, str] = {}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if picture := output.get("data", {}).get(SVG):
+                pictures.setdefault(cell.id, picture)
+    return pictures
+
+
 def _printed(notebook: nbformat.NotebookNode) -> list[str]:
     return [output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ())]
 
@@ -76,9 +98,12 @@ def _run(path: Path, *, pictures: bool) -> tuple[str, float, str]:
     with tempfile.TemporaryDirectory(prefix=f"{path.stem}-", ignore_cleanup_errors=True) as folder:
         try:
             executed = execute(path, Path(folder))
-            if pictures:
-                tutorial_pictures.write(path, executed)
-            problem = "; ".join(tutorial_pictures.problems(path, executed))
+            drawn = _pictures(executed)
+            for cell, (picture, _) in references(path).items():
+                if cell not in drawn:
+                    problem = f"the cell {cell!r} drew no picture"
+                elif pictures:
+                    picture.write_text(drawn[cell] + "\n", encoding="utf-8", newline="\n")
             if not figures(executed):
                 problem = "it shows no figure"
             if any(_NO_WIDGETS.search(text) for text in _printed(executed)):

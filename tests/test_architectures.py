@@ -129,20 +129,3 @@ class TestRefused:
         projection.register_forward_hook(lambda module, args, output: (module.hook_in(args[0]), output)[1])
         with pytest.raises(ModelError, match=r"blocks\.1\.attn\.hook_z.* 2 times"):
             check_model(model)
-
-
-def test_what_makes_an_architecture_hard_is_in_use() -> None:
-    for name, options in [
-        ("mistral", {"sliding_window": None}),
-        ("gemma2", {"layer_types": ["full_attention"] * 3}),
-        ("gemma2", {"attn_logit_softcapping": None}),
-        ("gemma2", {"final_logit_softcapping": None}),
-        ("gemma3", {"layer_types": ["full_attention"] * 3}),
-        ("gpt_oss", {"layer_types": ["full_attention"] * 3}),
-        ("granite", {"residual_multiplier": 1.0}),
-        ("granite", {"logits_scaling": 1.0}),
-        ("cohere", {"logit_scale": 1.0}),
-        ("falcon", {"alibi": True}),
-    ]:
-        with_it, without = (plain_logits(hf_architecture(name, **more), TOKENS) for more in ({}, options))
-        assert (with_it - without).abs().max() > 0.02, (name, options)

@@ -132,10 +132,3 @@ def test_the_report_shows_both_methods_with_their_figures(answers: tuple[dict[st
     page = (answers[1] / "a" / "report.html").read_text(encoding="utf-8")
     for part in ("halved_head", "output_norm", "writes most", "figure layer_means", "figure norm_grid"):
         assert part in page, part
-
-
-def test_comparisons_of_methods_hold_its_strengths(answers: tuple[dict[str, str], Path]) -> None:
-    strength = hc.evidence.method_scores(hc.load(answers[1] / "a"))
-    kinds = dict(zip(strength["method"].values.tolist(), strength["kind"].values.tolist(), strict=True))
-    assert kinds["output_norm"] == "outputs"
-    assert bool(strength["strength"].sel({"method": "output_norm"}).notnull().any())

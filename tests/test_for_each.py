@@ -1,6 +1,5 @@
 """A test of many cases fails with every one that fails."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,3 @@ def test_all_that_fail_are_named_and_each_has_its_own_folder(tmp_path: Path) -> 
     with pytest.raises(BaseExceptionGroup) as failed:
         odd(tmp_path=tmp_path)
     assert [error.__notes__ for error in failed.value.exceptions] == [["('a', 1)"], ["('c', 3)"]]
-
-
-def test_a_skipped_case_hides_none_that_fails() -> None:
-    @for_each("action", [pytest.fail, pytest.skip, str])
-    def acted(action: Callable[[str], object]) -> None:
-        action("now")
-
-    with pytest.raises(BaseExceptionGroup):
-        acted()
-    with pytest.raises(pytest.skip.Exception):
-        for_each("action", [str, pytest.skip])(lambda action: action("now"))()

@@ -2,7 +2,6 @@
 
 import fuzzing
 import hostile_folders
-import pytest
 
 # A report takes more than a second; these read results without one, all but two of them.
 QUICK = [
@@ -22,14 +21,7 @@ def test_a_few_inputs() -> None:
 
 
 def test_a_few_hostile_folders() -> None:
-    kinds = ("bomb in a block", "link out", "storage elsewhere", "code by name")  # map, report, merge, views
+    kinds = ("bomb in a table", "link out", "storage elsewhere", "code by name")  # map, report, merge, views
     outcomes = hostile_folders.table(len(kinds), seed=3, kinds=kinds)
     assert {kind for kind, _, _ in outcomes} == set(kinds)
-    assert {found for _, _, found in outcomes} <= set(fuzzing.FINE)
-
-
-@pytest.mark.slow
-def test_every_kind_of_hostile_folder() -> None:
-    outcomes = hostile_folders.table(len(hostile_folders.HARMS), seed=4)
-    assert {kind for kind, _, _ in outcomes} == set(hostile_folders.HARMS)
     assert {found for _, _, found in outcomes} <= set(fuzzing.FINE)

@@ -14,6 +14,7 @@ def test_names_of_a_kind_and_what_adds_one(namespace: str, kind: registry.Kind) 
     assert built_in
     assert set(built_in) <= set(shown)
     assert {"causal_method", "rule", "metric"} & set(shown)
+    assert all(callable(getattr(module, name)) for name in (*built_in, *getattr(module, "__all__", ())))
     assert all(hasattr(module, name) for name in shown)
     assert not {"Any", "importlib", "pkgutil", "registry", "torch", "annotations"} & set(shown)
     assert [name for name in shown if name.startswith("_")] == []

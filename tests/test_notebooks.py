@@ -11,8 +11,7 @@ from pathlib import Path
 
 import nbformat
 from for_each import for_each
-from run_tutorials import notebooks
-from tutorial_pictures import MOST, differences, references
+from run_tutorials import notebooks, references
 
 import headcats as hc
 
@@ -20,27 +19,11 @@ ROOT = Path(__file__).parents[1]
 REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
 BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 COLAB = REPOSITORY.replace("https://github.com/", "https://colab.research.google.com/github/") + "/blob/main/tutorials/"
-NAMES = [
-    "01_first_map",
-    "02_your_own_data",
-    "03_your_own_model",
-    "04_is_it_real",
-    "05_five_methods",
-    "06_always_any",
-    "07_layer_token",
-    "08_from_transformerlens",
-    "09_free_gpu",
-    "10_many_machines",
-]
 every_notebook = for_each("path", notebooks())
 
 
 def cells(path, kind):
     return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind]
-
-
-def test_the_tutorials_are_those_that_are_promised():
-    assert [path.stem for path in notebooks()] == NAMES
 
 
 @every_notebook
@@ -122,7 +105,7 @@ def test_notebook_shows_a_picture_directly_after_the_cell_that_draws_it(path):
         assert sources[cell].cell_type == "code", cell
         assert "hc.figures." in sources[cell].source, cell
         assert picture == ROOT / "tutorials" / "pictures" / f"{path.stem}-{cell}.svg"
-        assert picture.stat().st_size < MOST
+        assert picture.stat().st_size < 200_000
         assert ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg"
         assert len(alt.split()) >= 10, "an alt text says what is seen"
 
@@ -132,16 +115,3 @@ def test_every_picture_is_shown_and_every_tutorial_but_one_has_some():
     stored = [picture.name for picture in (ROOT / "tutorials" / "pictures").iterdir()]
     assert sorted(stored) == sorted(name for names in shown.values() for name in names)
     assert [name for name, names in shown.items() if not 1 <= len(names) <= 2] == ["10_many_machines"]
-
-
-def test_a_stored_picture_is_held_to_its_words_and_to_a_tenth_of_its_numbers():
-    svg = '<svg xmlns="http://www.w3.org/2000/svg"><text>{}</text></svg>'.format
-    found = [list(differences(svg("4 in"), svg(made))) for made in ("4 in", "4.3 in", "5 in", "4 out")]
-    assert found == [[], [], ["'# in' with 4 stored, 5 drawn"], ["only one of them has the texts '# in'; '# out'"]]
-
-
-def test_badges_of_the_readme_lead_to_tutorials():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    linked = re.findall(r"\((https://colab\.research\.google\.com/(?!assets/)[^)]*)\)", readme)
-    assert linked != []
-    assert set(linked) <= {f"{COLAB}{name}.ipynb" for name in NAMES}

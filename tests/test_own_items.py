@@ -23,7 +23,7 @@ from headcats.figures import figure
 from headcats.figures.panels.grid import PanelGrid
 from headcats.methods.method import SuiteInputs, TaskInputs
 from headcats.models.adapter import adapt
-from headcats.prompts.template import ARROW, Template
+from headcats.prompts.template import ARROW
 from headcats.rules import Rule
 from headcats.rules.rule import Cutoffs, parse_rule
 from headcats.study.plan import plan
@@ -197,19 +197,6 @@ def test_a_method_in_place_changes_no_other_to_the_bit(source: str, model: Any) 
         xr.testing.assert_identical(swept(destroys).drop_attrs(), alone.drop_attrs())
 
 
-def test_a_method_that_fills_one_tensor_for_all_layers(model: Any) -> None:
-    batch = random_batch()
-    kept: list[torch.Tensor] = []
-
-    def own(z: Any) -> torch.Tensor:
-        kept.append(z.corrupted) if not kept else kept[0].copy_(z.corrupted)
-        return kept[0]
-
-    once = sweep(model, batch, hc.Intervention("own", "clean", own), path="hooked")
-    fresh = sweep(model, batch, hc.Intervention("own", "clean", lambda z: z.corrupted), path="hooked")
-    xr.testing.assert_identical(once.drop_attrs(), fresh.drop_attrs())
-
-
 # --------------------------------------------------------------------------------------------- methods with a class
 def declared(kind: str, code: str) -> Any:
     declaration = hc.methods.Declaration(name="bad", kind=kind, paper="this test")
@@ -323,34 +310,6 @@ def test_a_layer_may_lack_heads(model: Any) -> None:
     assert method.on_part(inputs, "task", positions="last").identical(block)
 
 
-def test_a_plan_of_memory_that_is_none() -> None:
-    def planned(value: Any) -> None:
-        misbehaving.BEHAVIOUR["memory_plan"] = giving(value)
-        method.memory_plan(None, None)
-
-    method = declared("task", "OnTask")
-    assert not_refused(planned, {str(value): value for value in (3, {"peak": 1}, "1 GB")}, "'bad' .*MemoryPlan") == []
-
-
-MEMBERS = {
-    "options": [["n"], {"n": ()}, {"n": (1,)}, {"n": 3}, {"n": "abc"}, {1: ("a",)}],
-    "positions": ["", 3],
-    "work": [3],
-    "on_part": ["text"],
-}
-
-
-@pytest.mark.parametrize("member", MEMBERS)
-def test_members_of_another_type(member: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def planned(value: Any) -> None:
-        monkeypatch.setattr(misbehaving.OnTask, member, value)
-        plan(suite=["plural", "antonym"], methods=["bad:n=3"], n_prompts=4)
-
-    declared("task", "OnTask")
-    values = {str(value): value for value in MEMBERS[member]}
-    assert not_refused(planned, values, f"Method 'bad' .* as `{member}`") == []
-
-
 def test_a_class_that_is_no_method() -> None:
     def planned(case: tuple[str, str]) -> None:
         declared(*case)
@@ -365,37 +324,6 @@ def test_the_caller_s_own_mistake_stays_a_type_error() -> None:
     method = declared("task", "OnTask")
     with pytest.raises(TypeError, match="unexpected keyword"):
         method("model", time=2)
-
-
-def test_a_method_in_place_changes_no_pairs_parts_or_runs(model: Any) -> None:
-    inputs, method = suite_inputs(), declared("joint", "Joint")
-    before = {name: list(words) for name, words in inputs.pairs.items()}
-    misbehaving.BEHAVIOUR["parts"] = lambda inputs: [words.clear() for words in inputs.pairs.values()] and {}
-    method.parts(inputs)
-    assert inputs.pairs == before
-    parts = {"plural": misbehaving.part("plural")}
-    misbehaving.BEHAVIOUR["join"] = lambda parts: (
-        parts.pop("plural") * 0 if parts["plural"]["share"].values.fill(0) else parts["plural"]
-    )
-    method.join(parts)
-    xr.testing.assert_identical(parts["plural"], misbehaving.part("plural"))
-    runs, of_tasks = BaseRuns(adapt(model), random_batch()), declared("task", "OnTask")
-    z, logits = runs.clean.z(0, first=0).clone(), runs.clean.logits.clone()
-    reference = Reference(random_batch(20, seed=5))
-
-    def destroys(inputs: TaskInputs) -> xr.Dataset:
-        run, theirs = inputs.runs[0].clean, inputs.reference("task")
-        assert theirs is inputs.reference("task")
-        for tensor in (run.z(0, first=0), run.logits, inputs.runs[0].batch.clean, theirs.batches[0].clean):
-            tensor.zero_()
-        return misbehaving.task_block()
-
-    misbehaving.BEHAVIOUR["on_part"] = destroys
-    of_tasks.on_part(TaskInputs((runs,), ("logit_diff",), lambda kind: reference), "task", positions="last")
-    assert torch.equal(reference.batches[0].clean, random_batch(20, seed=5).clean)
-    assert torch.equal(runs.clean.z(0, first=0), z)
-    assert torch.equal(runs.clean.logits, logits)
-    assert torch.equal(runs.batch.clean, random_batch().clean)
 
 
 # --------------------------------------------------------------------------------------------------------- rules
@@ -451,24 +379,6 @@ def test_a_rule_that_is_none() -> None:
     assert not_refused(parsed, MAKES, "Rule 'bad'") == []
 
 
-CUTOFFS = {
-    "an array": lambda scores: np.zeros(2),
-    "too few": lambda scores: Cutoffs(np.zeros(1), np.zeros(1), np.zeros(1)),
-    "NaN": lambda scores: Cutoffs(np.full(2, np.nan), np.zeros(2), np.zeros(2)),
-    "texts": lambda scores: Cutoffs(np.array(["a", "b"]), np.zeros(2), np.zeros(2)),
-}
-
-
-def test_cutoffs() -> None:
-    def cut(behaves: Callable[..., Any]) -> None:
-        def bad() -> Rule:
-            return Rule(ones, behaves)
-
-        hc.rules.rule(bad)().cutoffs(scores())
-
-    assert not_refused(cut, WRONG | CUTOFFS, "Rule 'bad'") == []
-
-
 def test_a_rule_in_place_changes_no_scores() -> None:
     table = scores()
 
@@ -505,20 +415,6 @@ def test_a_figure() -> None:
         bad(scores(), title="t")
 
     assert not_refused(drawn, WRONG | FIGURES, "Figure 'bad'") == []
-
-
-def test_a_figure_in_place_changes_no_table() -> None:
-    @figure
-    def own(scores: xr.Dataset) -> go.Figure:
-        scores["effect"].values[:] = 0
-        scores.attrs["more"] = 1
-        return go.Figure()
-
-    table = scores()
-    own(table)
-    xr.testing.assert_identical(table, scores())
-    with pytest.raises(TypeError, match="unexpected keyword"):
-        own(table, titel="t")
 
 
 # --------------------------------------------------------------------------------------------------------- tasks
@@ -560,21 +456,6 @@ def test_a_suite() -> None:
         hc.suite("bad")
 
     assert not_refused(made, MAKES, "Suite 'bad'") == []
-
-
-# ----------------------------------------------------------------------------------------------------- templates
-def test_what_is_no_template() -> None:
-    def planned(item: Any) -> None:
-        registry.register("template", "bad", item)
-        plan(suite=["plural"], template="bad", n_prompts=4)
-
-    items = {"nothing": None, "text": "text", "a number": 3, "a function": giving("text")}
-    assert not_refused(planned, items, "Template 'bad'") == []
-
-
-def test_every_part_of_a_template_is_text() -> None:
-    parts = {name: {name: 3} for name in vars(ARROW)}
-    assert not_refused(lambda part: Template(**vars(ARROW) | part), parts, r"\b3\b") == []
 
 
 # -------------------------------------------------------------------------------------------------- registration

@@ -102,6 +102,18 @@ def hf_model(
     return model.eval()
 
 
+def blank_gpt2(*, d_vocab: int, n_embd: int, n_layers: int, n_heads: int, n_ctx: int) -> Any:
+    """A GPT-2 of transformers in which nothing is written: its norms are one, all other weights zero."""
+    sizes = {"vocab_size": d_vocab, "n_embd": n_embd, "n_layer": n_layers, "n_head": n_heads, "n_positions": n_ctx}
+    hf = GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=0, eos_token_id=0, tie_word_embeddings=False))
+    with torch.no_grad():
+        for name, parameter in hf.named_parameters():
+            parameter.fill_(float(".ln_" in name and name.endswith("weight")))
+    hf.config.architectures = ["GPT2LMHeadModel"]
+    hf.config._attn_implementation = "eager"
+    return hf.eval()
+
+
 def tiny_model(layout: Layout, backend: Backend = "bridge", *, seed: int = 0, **options: Any) -> Toy:
     """A tiny random model as a TransformerBridge (any transformer-lens) or a HookedTransformer (3.x, else skipped).
 

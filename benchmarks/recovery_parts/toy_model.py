@@ -23,9 +23,9 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from tokenizers import Tokenizer, models
+from random_weights import bridge
 from torch import Tensor
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from headcats.statistics.random_streams import stream
 from recovery_parts.toy_heads import N_HEADS, N_LAYERS, Jobs, rest_of_gap
@@ -94,15 +94,6 @@ def toy_model(jobs: Jobs, *, noise: float, seed: int) -> Any:
     return bridge(hf)
 
 
-def bridge(hf: GPT2LMHeadModel) -> Any:
-    """A TransformerBridge of a model that was never saved."""
-    from transformer_lens.model_bridge import TransformerBridge
-
-    hf.config.architectures = ["GPT2LMHeadModel"]
-    hf.config._attn_implementation = "eager"
-    return TransformerBridge.boot_transformers("toy", hf_model=hf.eval(), tokenizer=_tokenizer(), device="cpu").eval()
-
-
 def noise_tables(*, seed: int) -> Float[Tensor, "layer head word answer"]:
     """What each head makes of each noise word: multiples of the answers, whose mean over words and over heads is 0.
 
@@ -155,12 +146,3 @@ def _set_pairs(mlp: Any, jobs: Jobs) -> None:
         out = (-effect if kind == "or" else effect) * torch.eye(N_ANSWERS)
         mlp.c_proj.weight[neurons, PART["answer"]] = out
         mlp.c_proj.weight[neurons, _BALANCE] = -out.sum(1)
-
-
-def _tokenizer() -> PreTrainedTokenizerFast:
-    """TransformerLens takes no model without a tokenizer; this one is never asked anything."""
-    words = Tokenizer(models.WordLevel({"<bos>": 0, "<unk>": 1}, unk_token="<unk>"))
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, bos_token="<bos>", unk_token="<unk>")
-    # With these two entries, or the bridge would load the tokenizer once more from its name.
-    tokenizer.init_kwargs |= {"name_or_path": "toy", "add_bos_token": True}
-    return tokenizer

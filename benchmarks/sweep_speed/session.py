@@ -16,12 +16,11 @@ from random_weights import random_hooked_model
 from rich.console import Console
 from sections import markdown, show, write_section
 from torch import Tensor
-from torch.profiler import ProfilerActivity, profile
 
 import headcats
 from headcats.models.adapter import HookedModel
 from sweep_speed import peak
-from sweep_speed.clock import clocked, gemm_rate, timings
+from sweep_speed.clock import gemm_rate, timings
 from sweep_speed.report import Row, tables
 from sweep_speed.shapes import SHAPES, TINY, Shape
 from sweep_speed.sides import sides_of
@@ -29,9 +28,6 @@ from sweep_speed.works import WORKS, Job, spread, works_of
 
 ALONE = 2
 """Prompts that the loop over single prompts takes, unless all are asked for."""
-
-OPERATIONS = 15
-"""Lines of a profile."""
 
 BUSY = 0.1
 """Change of the GEMM rate from which on seconds are not to be trusted."""
@@ -49,37 +45,18 @@ def run(chosen: argparse.Namespace, *, script: Path) -> None:
             for work, job in _jobs(chosen, shape):
                 rows += _rows(chosen, shape, work, job, peaks.get(work, {}), status.update)
                 # After each work: the whole takes hours, and may be cut short.
-                section = _keep(chosen, rows, facts)
+                _keep(chosen, rows, facts)
     show(tables(rows), Console(highlight=False))
-    if chosen.markdown:
-        print(section)
 
 
-def _keep(chosen: argparse.Namespace, rows: list[Row], facts: list[str]) -> str:
-    """Write what there is so far; the section of the page."""
-    heading = " ".join(filter(None, (chosen.backend, chosen.device, chosen.dtype, chosen.label)))
-    section = markdown(tables(rows), facts, heading=heading)
+def _keep(chosen: argparse.Namespace, rows: list[Row], facts: list[str]) -> None:
+    """Write what there is so far."""
     if chosen.write:
-        write_section(chosen.write, heading, section)
+        heading = " ".join(filter(None, (chosen.backend, chosen.device, chosen.dtype, chosen.label)))
+        write_section(chosen.write, heading, markdown(tables(rows), facts, heading=heading))
     if chosen.json:
         content = {"facts": facts, "rows": [row.as_json() for row in rows]}
         chosen.json.write_text(json.dumps(content, indent=1), encoding="utf-8")
-    return section
-
-
-def show_operations(chosen: argparse.Namespace) -> None:
-    """Print which operations of PyTorch take the time of `hc.sweep`, clean run given; the profiler adds a little."""
-    _set_up(chosen)
-    for shape in chosen.shape:
-        for _, job in _jobs(chosen, shape):
-            ours = sides_of(job)["ours"]
-            ours.run(job)  # with the self-check
-            activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if job.model.device.type == "cuda" else [])]
-            with profile(activities=activities) as profiled:
-                seconds, _ = clocked(job, ours)
-            print(f"{shape}, {job.work.title}: {seconds:.2f} s")
-            device = "cuda" if job.model.device.type == "cuda" else "cpu"
-            print(profiled.key_averages().table(sort_by=f"self_{device}_time_total", row_limit=OPERATIONS))
 
 
 def measure_peaks(chosen: argparse.Namespace) -> dict[str, dict[str, int]]:

@@ -32,8 +32,6 @@ SHAPES = {
     "gpt2-small": Shape(12, 12, 12, 768, 64, 3072, 50257, tied=True),
     "24x16": Shape(24, 16, 16, 1024, 64, 4096, 50257, tied=True),
     "llama-gqa": Shape(8, 16, 4, 1024, 64, 2816, 32000, 3),
-    "1b-gqa": Shape(16, 32, 8, 2048, 64, 8192, 32000, 3, prompts=2, length=24),
-    "32x32-gqa": Shape(32, 32, 8, 128, 8, 256, 1000, 3, prompts=64, length=24),
     "tiny": Shape(3, 4, 4, 32, 8, 128, 60, tied=True, prompts=4, length=12),
     "tiny-gqa": Shape(3, 4, 2, 32, 16, 64, 60, 3, prompts=4, length=12),
 }

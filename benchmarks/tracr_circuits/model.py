@@ -15,7 +15,7 @@ import numpy as np
 import torch
 import xarray as xr
 from jaxtyping import Float
-from recovery_parts.toy_model import bridge
+from random_weights import bridge
 from safetensors.torch import load_file
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel

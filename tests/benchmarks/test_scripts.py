@@ -1,6 +1,6 @@
 """One small run of each benchmark script: it ends well, and what it measures agrees with what it is held against.
 
-Not of `cluster.py` (minutes, two free cores), `train.py` (hours) and `same_numbers.py make` (whole suites).
+Not of `train.py` (hours) and `same_numbers.py make` (whole suites).
 """
 
 import json
@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import large_store
 import plan
 import pytest
 import recovery
@@ -16,8 +15,6 @@ import same_numbers
 import xarray as xr
 from recovery_parts import session as recovery_session
 from sweep_speed.sides import SIDES
-
-from headcats.results.compact import COMPACT, WHOLE
 
 pytestmark = pytest.mark.slow
 
@@ -36,11 +33,6 @@ def script(name: str, *arguments: str) -> None:
     "command",
     [
         "commands.py {run} --rounds 1",
-        "function_probe.py --quick",
-        "gating.py --demos 0 --seeds 1 --threads 1 --work preset toggle",
-        "kept_pairs.py --prompts 4",
-        "probe_positions.py --quick",
-        "prompt_lengths.py --shape tiny --prompts 4 --repeat 1 --threads 1",
         "relation_checks.py --model mini-cognitive --suite cognitive --demos 1 --prompts 4",
         "steering.py --heads 2 --tasks country_capital past_tense",
     ],
@@ -54,13 +46,6 @@ def test_a_number_that_changed_in_its_last_bit_differs(tmp_path):
         (tmp_path / name).mkdir()
         xr.Dataset({"effect": effect}).to_netcdf(tmp_path / name / "scores.nc", engine="h5netcdf")
     assert [same_numbers.compare(tmp_path / "before", tmp_path / name) for name in ("before", "after")] == [0, 1]
-
-
-def test_a_large_compact_store_is_smaller_and_loses_little():
-    numbers = large_store.main(["--layers", "8", "--heads", "8", "--tasks", "4", "--methods", "2", "--prompts", "128"])
-    assert numbers[COMPACT]["size"] < numbers[WHOLE]["size"]
-    assert len(numbers[COMPACT]["losses"]) == 8
-    assert all(0 < loss.mean < loss.largest < 0.01 for loss in numbers[COMPACT]["losses"])
 
 
 @pytest.mark.parametrize("shape", ["6x8", "16x8-gqa"])

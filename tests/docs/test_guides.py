@@ -16,11 +16,6 @@ def test_it_is_in_the_navigation(name: str) -> None:
     assert re.search(rf"[ :]{name}\.md$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
 
 
-@for_each("name", ["your_data", "schema", "glossary", "relabelling"])
-def test_it_is_linked_from_the_readme(name: str) -> None:
-    assert f"(docs/{name}.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
 def test_relative_links_lead_somewhere_in_the_repository_too() -> None:
     texts = [re.sub(r"\$.*?\$", "", text) for text in GUIDES.values()]  # formulas hold brackets
     targets = [target for text in texts for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text)]

@@ -4,7 +4,6 @@ import html
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 from covering import some
 from examples_run import SmallRun
-from live_report import report_of
 from playwright.sync_api import Browser, Page
 from public_names import NAMESPACES, PublicName, public_names
 
@@ -77,13 +75,6 @@ def test_every_public_name_is_there_with_its_words(site: Path) -> None:
     assert (missing, unparsed) == ([], [])
 
 
-def test_nothing_private_is_shown_and_no_place_is_there_twice(site: Path) -> None:
-    for name, text in pages(site).items():
-        places = re.findall(r'<h\d id="([^"]+)"', text)
-        assert len(places) == len(set(places)), name
-        assert not [place for place in places if any(part.startswith("_") for part in place.split("."))]
-
-
 def test_types_are_written_as_users_write_them(site: Path) -> None:
     reference = "".join(text for name, text in pages(site).items() if name.startswith("reference/"))
     signatures = [words(part) for part in re.findall(r'class="[^"]*doc-signature.*?</pre>', reference, re.DOTALL)]
@@ -120,16 +111,6 @@ def test_a_live_report_is_one_click_from_the_start(site: Path) -> None:
         assert (site / "live" / view).is_file()
 
 
-def test_the_report_comes_with_its_views_and_leaves_the_run_as_it_is(small_run: SmallRun, tmp_path: Path) -> None:
-    run = shutil.copytree(small_run.folder, tmp_path / "run")
-    (run / "views").mkdir()
-    (run / "views" / "plural.html").write_text("<html></html>", encoding="utf-8")
-    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
-    files = report_of(run)
-    assert set(files) == {"report.html", "views/plural.html"}
-    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
-
-
 def test_formulas_are_drawn_by_the_browser(site: Path) -> None:
     texts = pages(site)
     assert texts["methods.html"].count("<math") > 20
@@ -144,28 +125,6 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
         assert not re.search(r"<link(?![^>]+canonical)[^>]+href=[\"']?(?:https?:)?//", text)
     for style in (site / "assets").rglob("*.css"):
         assert not re.search(r"""url\(["']?(?:https?:)?//""", style.read_text(encoding="utf-8"))
-
-
-def test_every_link_leads_to_a_place(site: Path) -> None:
-    texts = pages(site)
-    places = {(site / name).resolve(): set(re.findall(r'\bid="([^"]+)"', text)) for name, text in texts.items()}
-    files = {path.resolve() for path in site.rglob("*") if path.is_file()}
-    for name, text in texts.items():
-        text = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
-        for link in re.findall(r'<(?:a|img)[^>]* (?:href|src)="([^"]+)"', text):
-            link = html.unescape(link)
-            if link.startswith(("https:", "http:", "javascript:", "data:")) or (name == "404.html" and link[0] == "/"):
-                continue
-            page, _, place = link.partition("#")
-            target = (site / name).parent.joinpath(page).resolve() if page else (site / name).resolve()
-            assert target in files, (name, link)
-            assert not place or place.startswith("__") or target not in places or place in places[target], (name, link)
-
-
-def test_the_search_knows_every_name(site: Path) -> None:
-    (_, index) = (site / "search" / "search_index.js").read_text(encoding="utf-8").split("=", 1)
-    found = {entry["location"] for entry in json.loads(index)["docs"]}
-    assert {f"{page_of(public)}#headcats.{public.name}" for public in public_names()} <= found
 
 
 def search(page: Page, word: str, *, answer: str) -> list[str]:

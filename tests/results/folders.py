@@ -62,10 +62,10 @@ def change_manifest(path, change):
     file.write_bytes(json_with_checksum(json.dumps(stored)))
 
 
-def files(path):
+def files(path, pattern="*"):
     """Every file with its content and the time it was written."""
     return {
         str(file.relative_to(path)): (file.read_bytes(), file.stat().st_mtime_ns)
-        for file in sorted(Path(path).rglob("*"))
+        for file in sorted(Path(path).rglob(pattern))
         if file.is_file()
     }

@@ -29,13 +29,6 @@ def test_binary_content_comes_back(data):
 
 
 @given(texts)
-def test_json_comes_back_and_stays_json(text):
-    written = json_with_checksum(text)
-    assert json_content_of(written) == text.encode("utf-8")
-    assert json.loads(written) == json.loads(text) | {"checksum": checksum(text.encode("utf-8"))}
-
-
-@given(texts)
 def test_line_ends_of_text_are_no_part_of_it(text):
     """Git for Windows writes others."""
     written = json_with_checksum(text)
@@ -63,8 +56,3 @@ def test_a_file_without_checksum_is_damaged(data):
     for content in (json_content_of, content_of):
         with pytest.raises(DamagedFileError, match="lacks its checksum"):
             content(data)
-
-
-def test_json_that_is_no_text():
-    with pytest.raises(DamagedFileError, match="UTF-8"):
-        json_content_of(b"\xff")

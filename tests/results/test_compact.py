@@ -10,9 +10,9 @@ from for_each import for_each
 from results.folders import LABEL, manifest
 
 import headcats as hc
-from headcats.base.errors import DamagedFileError, UnknownNameError
+from headcats.base.errors import DamagedFileError
 from headcats.results import compact
-from headcats.results.compact import COMPACT, ROUNDED, WHOLE, check_store, compacted, loss_of, losses_text, restored
+from headcats.results.compact import COMPACT, ROUNDED, WHOLE, compacted, loss_of, losses_text, restored
 from headcats.results.folder import ResultsFolder
 
 
@@ -88,18 +88,6 @@ def test_losses_add_up():
     assert np.abs((after - before) / error).max() <= 1.001 * said[-1]
 
 
-def test_a_block_that_was_compact_stays_whole_once_all_it_lost_is_too_much(monkeypatch):
-    block = restored(compacted(causal()))
-    monkeypatch.setattr(compact, "BOUND", 1.5 * loss_of(block).largest)
-    block = block.assign_attrs({ROUNDED: json.dumps(json.loads(block.attrs[ROUNDED]) | {"bound": compact.BOUND})})
-    for _ in range(3):
-        kept = compacted(block)
-        assert "patched" in kept
-        assert loss_of(kept).store == WHOLE
-        assert loss_of(kept).largest == loss_of(block).largest
-    assert "1 block that was" in losses_text([loss_of(kept)])
-
-
 def test_the_error_is_that_of_query_items():
     block = causal(prompts=64)
     differences = (block.patched[0] - block.corrupted[0]).values
@@ -116,12 +104,6 @@ def test_what_patches_nothing_is_left_alone():
     assert compacted(block) is block
     assert restored(block) is block
     assert loss_of(block) is None
-
-
-def test_several_metrics_have_scales_of_their_own():
-    block = xr.concat([causal(scale=s).assign_coords(metric=[str(s)]) for s in (1e-20, 1e10)], "metric")
-    loss = loss_of(compacted(block.assign_attrs(causal().attrs)))
-    assert loss.largest < 0.002
 
 
 def test_a_folder_gives_compact_blocks_as_any_others_and_the_file_is_half_as_large(tmp_path):
@@ -145,9 +127,3 @@ def test_a_compact_block_that_lacks_a_part_is_damaged(tmp_path):
     target.write_block("a", LABEL, compacted(causal()).drop_vars("patched_mean"))
     with pytest.raises(DamagedFileError, match="patched_mean"):
         target.read_block("a", LABEL)
-
-
-def test_another_store_lists_the_two():
-    assert check_store("compact") == COMPACT
-    with pytest.raises(UnknownNameError, match="compact"):
-        check_store("compct")

@@ -1,13 +1,10 @@
 """What methods say of themselves: written with results and read from them."""
 
-import json
-
 import pytest
 import xarray as xr
 from example_joint import WEIGHTS
 from for_each import for_each
 
-import headcats as hc
 from headcats.base import registry
 from headcats.results.declaration import (
     Declaration,
@@ -16,7 +13,6 @@ from headcats.results.declaration import (
     declaration_of,
     registered,
 )
-from headcats.results.run_results import RunResults
 
 
 @for_each("name", registry.names("method"))
@@ -29,12 +25,6 @@ def test_every_method_survives_being_written_and_names_what_exists(name: str) ->
     assert {about.suite, about.default_suite} <= {"", *registry.names("suite")}
     assert about.paper
     assert about.cost
-
-
-def test_a_later_version_may_add_fields():
-    content = json.loads(WEIGHTS.as_text())
-    content["strength"]["later"] = content["later"] = 1
-    assert Declaration.from_text(json.dumps(content)) == WEIGHTS
 
 
 def test_controls_belong_to_a_method():
@@ -54,24 +44,3 @@ class TestOfABlock:
     @pytest.mark.usefixtures("joint_methods")
     def test_is_the_registered_one_where_it_carries_none(self) -> None:
         assert declaration_of(xr.Dataset(attrs={"method": "word_weights"})) == WEIGHTS
-
-    def test_of_an_unknown_method_is_bare(self) -> None:
-        assert declaration_of(xr.Dataset(), name="nobody") == Declaration("nobody")
-
-    def test_results_say_which_methods_are_joint(self) -> None:
-        nodes = {"/a/denoising_patch@last": xr.Dataset(), "/_suite/nobody:x=1": xr.Dataset()}
-        declared = RunResults(xr.DataTree.from_dict(nodes)).declarations
-        assert {label: about.kind for label, about in declared.items()} == {
-            "denoising_patch@last": "task",
-            "nobody:x=1": "joint",
-        }
-        assert declared["denoising_patch@last"].default == 1
-
-
-@pytest.mark.usefixtures("joint_methods")
-def test_a_lazy_method_has_the_signature_and_the_docstring_of_its_code():
-    import inspect
-
-    assert list(inspect.signature(hc.methods.word_weights).parameters)[:2] == ["model", "pairs"]
-    assert "word pairs" in (inspect.getdoc(hc.methods.word_weights) or "")
-    assert not hasattr(hc.methods.word_weights, "work_of_another")

@@ -4,28 +4,7 @@ import xarray as xr
 from counting import INPUTS, counting_suite
 
 import headcats as hc
-from headcats.results.drop_table import DROPS, KEPT, drop_table
-from headcats.results.manifest import Manifest
-from headcats.results.records import BlockRecord, DropCounts, MethodRecord, TaskRecord
-
-
-def test_every_count_is_a_row():
-    manifest = Manifest(
-        tasks={
-            "a": TaskRecord(word_pairs=DropCounts(5, {"too long": 2}, {"too long": "x"}), prompts=DropCounts(4)),
-            "b": TaskRecord(),
-        },
-        blocks={"m@all": MethodRecord({"a": BlockRecord(dropped=3)}), "m@last": MethodRecord({"a": BlockRecord()})},
-    )
-    table = drop_table(manifest).to_dataframe()
-    *words, of_method = table.values.tolist()
-    assert words == [
-        ["a", "word pairs", KEPT, 5, ""],
-        ["a", "word pairs", "too long", 2, "x"],
-        ["a", "prompts", KEPT, 4, ""],
-    ]
-    assert (of_method[1], of_method[3]) == ("m@all", 3)
-    assert drop_table(Manifest()).sizes == {"drop": 0}
+from headcats.results.drop_table import DROPS
 
 
 def test_results_hold_it(tmp_path, counting_model):

@@ -1,10 +1,5 @@
 """Texts of findings, which are made without torch and print nothing."""
 
-import json
-import subprocess
-import sys
-
-import pytest
 import xarray as xr
 
 from headcats.results.finding import (
@@ -13,21 +8,6 @@ from headcats.results.finding import (
     number_text,
     with_interval,
 )
-
-ALONE = """
-import importlib, json, pkgutil, sys
-import headcats.reports.text
-for module in pkgutil.iter_modules(headcats.reports.text.__path__):
-    importlib.import_module(f"headcats.reports.text.{module.name}")
-print(json.dumps(sorted(name for name in ("torch", "transformer_lens", "circuitsvis", "rich", "typer")
-                        if name in sys.modules)))
-"""
-
-
-@pytest.mark.slow
-def test_no_module_of_findings_loads_torch_or_can_print():
-    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, check=True, encoding="utf-8")
-    assert json.loads(done.stdout) == []
 
 
 def test_numbers_and_names():

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
 import xarray as xr
@@ -15,9 +14,6 @@ from hypothesis import strategies as st
 from results.folders import LABEL, block, files, manifest
 
 from headcats.base.errors import DamagedFileError, StorageWarning
-from headcats.results import compact
-from headcats.results.block_files import MOST_JOINED
-from headcats.results.compact import compacted, restored
 from headcats.results.folder import ResultsFolder
 from headcats.results.joined import OF_TASKS, is_plain, join_blocks, split_blocks
 from headcats.results.loading import load, open_results
@@ -94,34 +90,6 @@ def test_what_is_joined_stored_and_taken_apart_is_the_same(of_tasks: dict[str, x
     assert table_bytes(joined(read)[1]) == table_bytes(table), "a run that was stopped gives the same file"
 
 
-def test_unequal_prompts_one_prompt_and_other_metrics() -> None:
-    of_tasks = {
-        "a": block(np.ones(24, np.float32), items=("é", "→"), metric=("logit_diff", "prob")),
-        "b": block(items=("one",), metric=("prob",), fingerprint="g"),
-        "c": block(items=("1", "2", "3"), metric=("prob", "logit_diff")),
-    }
-    tasks, table = joined(of_tasks)
-    assert tasks == ["a", "b", "c"]
-    assert dict(table.sizes) == {"metric": 2, "prompt": 6, "layer": 2, "head": 3}
-    assert table["task"].values.tolist() == ["a", "a", "b", "c", "c", "c"]
-    assert table["metric"].values.tolist() == ["logit_diff", "prob"]
-    assert bool(table.patched.sel(metric="logit_diff", prompt=2).isnull().all())
-    assert table.attrs["method"] == "denoising_patch", "what all share stands once"
-    for task, one in split_blocks(stored(table)).items():
-        xr.testing.assert_identical(one, of_tasks[task])
-
-
-def test_numbers_without_prompts_are_of_each_task_and_written_into_by_nobody_else() -> None:
-    of_tasks = {
-        task: block().assign(norm=("head", [n, 1.0, 2.0]), same=("head", [0.0] * 3)) for n, task in enumerate("ab")
-    }
-    table = joined(of_tasks)[1]
-    assert (table["norm"].dims, table["same"].dims) == (("of_task", "head"), ("head",))
-    apart = split_blocks(table)
-    apart["a"]["same"].values[:] = 9.0
-    xr.testing.assert_identical(apart["b"], of_tasks["b"])
-
-
 def other_forms() -> dict[str, xr.Dataset]:
     one = block()
     return {
@@ -168,14 +136,6 @@ def test_blocks_that_lose_their_place_in_the_file_get_files_of_their_own(tmp_pat
         "b": "g",
         "c": "f",
     }
-
-
-def test_blocks_of_somebody_elses_method_that_all_differ_stay_parts(tmp_path: Path) -> None:
-    of_tasks = {task: block().assign({f"of {task}": ("prompt", [0.0, 1.0])}) for task in "ab"}
-    target = run_of(tmp_path, of_tasks)
-    write_joined(target)
-    assert set(load(tmp_path).children) >= {"a", "b"}
-    assert "missing" not in load(tmp_path).attrs
 
 
 def test_texts_that_would_be_padded_beyond_reason_stay_apart() -> None:
@@ -241,16 +201,6 @@ def test_anybody_reads_the_file_with_xarray(three: ResultsFolder) -> None:
         assert table.item.values.tolist() == ["é", "→", "é", "→", "x"]
 
 
-def test_it_is_read_once_and_only_when_a_block_is_looked_up(three: ResultsFolder, monkeypatch: Any) -> None:
-    read = []
-    stored_blocks = ResultsFolder.stored_blocks
-    monkeypatch.setattr(ResultsFolder, "stored_blocks", lambda *a: read.append(a) or stored_blocks(*a))
-    run = open_results(find_place(three.path))
-    assert (list(run.blocks), read) == ([("b", LABEL), ("a", LABEL), ("c", LABEL)], [])
-    assert [run.block(task, LABEL).attrs["fingerprint"] for task in "abc"] == ["f", "g", "h"]
-    assert len(read) == 1
-
-
 def damaged(file: Path) -> None:
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
@@ -306,12 +256,6 @@ def test_a_part_beside_the_file_is_newer(three: ResultsFolder) -> None:
         assert list(RunResults(load(three.path)).missing) == [f"blocks/{LABEL}/a.nc"]
 
 
-def test_a_part_of_other_prompts_is_not_taken_for_ours(three: ResultsFolder) -> None:
-    three.write_block("a", LABEL, block(fingerprint="other"))
-    with pytest.warns(StorageWarning, match=f"{LABEL}/a.nc is of other prompts"):
-        assert RunResults(load(three.path)).scored_tasks == ["b", "c"]
-
-
 def test_blocks_of_other_prompts_within_the_file_are_not_taken_for_ours(three: ResultsFolder) -> None:
     known = three.read_manifest()
     records = recorded(three, {"a": BlockRecord("other", checksum="0" * 32)})
@@ -347,30 +291,6 @@ def test_parts_that_are_joined_while_somebody_reads_are_found(tmp_path: Path, mo
     opened, before = open_results(find_place(tmp_path)), load(tmp_path)
     write_joined(target)
     assert opened.block("a", LABEL).identical(before["a"][LABEL].to_dataset())
-
-
-def test_compact_blocks_are_joined_and_restored(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(compact, "BOUND", np.inf)
-    draw = np.random.default_rng(0)
-    causal = {
-        task: block(draw.normal(size=64 * 6).astype(np.float32), items=tuple(map(str, range(64)))).assign_attrs(
-            base="clean"
-        )
-        for task in "ab"
-    }
-    small = {task: compacted(one) for task, one in causal.items()}
-    target = run_of(tmp_path, small)
-    before = load(tmp_path)
-    write_joined(target)
-    with h5py.File(target.joined_path(LABEL)) as file:
-        assert (file["patched_difference"].compression, file["patched_difference"].shuffle) == ("gzip", True)
-    assert_same(load(tmp_path), before)
-    for task, one in small.items():
-        assert load(tmp_path)[task][LABEL].patched.equals(restored(one).patched)
-
-
-def test_the_limit_leaves_room_for_several_methods() -> None:
-    assert MOST_JOINED <= 2**28
 
 
 def test_a_file_of_tasks_that_contradicts_itself_is_damaged(three: ResultsFolder) -> None:

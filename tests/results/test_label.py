@@ -2,7 +2,6 @@
 
 import hypothesis
 import pytest
-from for_each import for_each
 from hypothesis import strategies as st
 
 from headcats.base.errors import OptionError
@@ -10,19 +9,6 @@ from headcats.results.label import Label, format_call, parse_call
 
 WORDS = st.text(st.characters(blacklist_categories=("C", "Z"), blacklist_characters=":,=@"), min_size=1)
 OPTIONS = st.dictionaries(WORDS, WORDS | st.just(""), max_size=3)
-
-
-@for_each(
-    "text,label",
-    [
-        ("mean_ablation", Label("mean_ablation")),
-        (" a : x = 1 , y=b @ last ", Label("a", (("x", "1"), ("y", "b")), "last")),
-        ("a:x", Label("a", (("x", ""),))),
-        ("a@all", Label("a", (), "all")),
-    ],
-)
-def test_parse(text, label):
-    assert Label.parse(text) == label
 
 
 @hypothesis.given(name=WORDS, options=OPTIONS, positions=WORDS | st.just(""))

@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import re
 
 import pytest
 import xarray as xr
@@ -123,32 +122,12 @@ def test_the_suite_of_all_folders_is_kept(tmp_path):
     assert not (tmp_path / "old" / "suite.json").exists()
 
 
-def test_folders_whose_files_have_other_rows_are_merged(tmp_path):
-    """Rows that are dropped change no prompt."""
-    folders = [folder(tmp_path / task, task) for task in "ab"]
-    rows = {"kept": 1, "dropped": {"empty row": 2}, "examples": {"empty row": "f.csv, line 3"}}
-    for path, text in zip(folders, [suite_of("a", "b", rows=rows), suite_of("a", "b")], strict=True):
-        ResultsFolder(path).write_suite(text)
-    assert merge(folders, out=tmp_path / "all").attrs["suite"] == suite_of("a", "b", rows=rows)
-
-
 @for_each("other", [suite_of("a"), suite_of("a", "b", "c"), suite_of("a", "b", pairs=[["x", "y"]])])
 def test_folders_of_different_suites_are_not_merged(tmp_path, other):
     first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "b")
     ResultsFolder(first).write_suite(suite_of("a", "b"))
     ResultsFolder(second).write_suite(other)
     with pytest.raises(PlanError, match=r"2.suite\.json .*1.suite\.json"):
-        merge([first, second], out=tmp_path / "all")
-    assert not (tmp_path / "all").exists()
-
-
-def test_prompts_of_two_chat_templates_are_not_merged(tmp_path):
-    """Their plans are the same: one template is of another day."""
-    first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "b")
-    for path, start in ((first, "1 May"), (second, "2 May")):
-        text = json.loads(suite_of("a", "b")) | {"template": {"name": "chat", "start": start}}
-        ResultsFolder(path).write_suite(json.dumps(text))
-    with pytest.raises(PlanError, match=r"2 May.*1 May"):
         merge([first, second], out=tmp_path / "all")
     assert not (tmp_path / "all").exists()
 
@@ -164,15 +143,6 @@ def test_merge_needs_folders_and_a_free_place(tmp_path):
         merge([first, tmp_path / "absent"], out=tmp_path / "all")
     assert not (tmp_path / "all").exists()
     assert files(first) == before
-
-
-def test_results_are_not_merged_with_themselves(tmp_path):
-    first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "b")
-    (tmp_path / "link").symlink_to(first)
-    for again in (first, f"{second}/../1", tmp_path / "link"):
-        with pytest.raises(StorageError, match=rf"{re.escape(str(again))} is named twice"):
-            merge([first, second, again], out=tmp_path / "all")
-    assert not (tmp_path / "all").exists()
 
 
 def test_a_merge_that_fails_while_writing_leaves_nothing(tmp_path, monkeypatch):

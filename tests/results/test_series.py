@@ -81,12 +81,6 @@ def test_a_revision_that_is_a_link_out_is_not_followed(tmp_path):
         load(folder.path)
 
 
-def test_a_folder_of_other_things_is_no_place_for_a_series(tmp_path):
-    (tmp_path / "notes.txt").touch()
-    with pytest.raises(StorageError, match="not empty"):
-        SeriesFolder(tmp_path).read()
-
-
 def test_the_published_series_is_of_this_format(tmp_path):
     shutil.unpack_archive(Path(__file__).parents[2] / "tutorials" / "mini-checkpoints.tar.xz", tmp_path, filter="data")
     series = load(tmp_path / "mini-checkpoints")

@@ -1,6 +1,5 @@
 """Results on a hub on this machine: pushed, read, brought up to date, and what is said when that fails."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from hub_server import Fault, Hub, Repository
 from results import folders
 
 import headcats as hc
-from headcats.base.errors import DamagedFileError, DataError, OptionError, StorageError
+from headcats.base.errors import DataError, OptionError, StorageError
 from headcats.results.folder import ResultsFolder
 from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
@@ -69,19 +68,6 @@ class TestPush:
         assert len(repository.commits) == 2, "the repository, and one commit"
         xr.testing.assert_identical(hc.load(ADDRESS), hc.load(results))
         xr.testing.assert_identical(hc.load(address), hc.load(results))
-
-    def test_results_inside_others_are_not_shared_with_them(self, somebody: Hub, results: Path) -> None:
-        shutil.copytree(results, results / "second")
-        (results / "second" / "manifest.json").write_bytes(b"damaged")
-        hc.push(results, NAME)
-        assert not [name for name in pushed(somebody).files() if name.startswith("second/")]
-
-    def test_damage_is_not_shared(self, somebody: Hub, results: Path) -> None:
-        data = (results / "evidence.nc").read_bytes()
-        (results / "evidence.nc").write_bytes(data[:-9])
-        with pytest.raises(DamagedFileError, match=r"evidence\.nc is damaged"):
-            hc.push(results, NAME)
-        assert not somebody.repositories
 
     def test_the_page_beside_it(self, somebody: Hub, results: Path) -> None:
         hc.push(hc.load(results), NAME)
@@ -165,7 +151,6 @@ class TestPush:
             ("POST .*create", 401, "HF_TOKEN"),
             ("POST .*commit", 403, "HF_TOKEN"),
             ("PUT", 500, "(500)"),
-            ("POST .*commit", 429, "(429)"),
         ],
     )
     def test_what_the_hub_refuses(self, somebody: Hub, results: Path, where: str, status: int, part: str) -> None:
@@ -215,17 +200,6 @@ class TestRead:
             hc.load(f"{ADDRESS}@draft")
         check_sentence(error, f"Could not read {ADDRESS}@draft: ", "offline mode is enabled", "set HF_HOME")
         assert len(somebody.log) == asked
-
-    def test_a_copy_that_is_not_whole(self, somebody: Hub, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        hc.push(results, NAME)
-        hc.load(ADDRESS)
-        (block,) = Path(huggingface_hub.constants.HF_HUB_CACHE).rglob(f"{folders.LABEL}/plural.nc")
-        block.unlink()
-        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-        with pytest.raises(StorageError, match=r"1 file, blocks/denoising_patch@last/plural\.nc"):
-            hc.load(ADDRESS)
-        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-        assert set(RunResults(hc.load(ADDRESS)).tasks) == {"plural", "capital"}
 
     def test_what_is_not_there(self, somebody: Hub, results: Path) -> None:
         somebody.add("somebody/texts", {"data.csv": b"a,b"}, "dataset")

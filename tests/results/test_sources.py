@@ -13,12 +13,6 @@ def stored(source: str, results: Path) -> ModelRecord:
     return ModelRecord(name="lm", source=stored_source(source, results))
 
 
-def test_names_stay() -> None:
-    for name in ("mini", "gpt2", "owner/model"):
-        record = stored(name, Path("results"))
-        assert record.source == name == source_of(record, Path("elsewhere")) == shown_source(record.source)
-
-
 def test_a_folder_is_found_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, results = tmp_path / "models" / "lm", tmp_path / "work" / "results"
     for folder in (model, results):
@@ -37,14 +31,6 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
     record = stored(str(tmp_path / "lm"), tmp_path / "results")
     with pytest.raises(OptionError, match=r"lm', .*--model"):
         source_of(record, tmp_path / "results")
-
-
-def test_a_folder_within_the_results(tmp_path: Path) -> None:
-    assert stored(str(tmp_path / "lm"), tmp_path).source == "./lm"
-
-
-def test_results_in_memory_keep_the_path(tmp_path: Path) -> None:
-    assert stored_source(str(tmp_path), None) == str(tmp_path)
 
 
 def test_merged_results_lie_elsewhere(tmp_path: Path) -> None:

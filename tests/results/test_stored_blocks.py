@@ -6,7 +6,6 @@ from results.folders import LABEL, block, manifest
 
 import headcats as hc
 from headcats.base.errors import DamagedFileError, StorageWarning
-from headcats.results import stored_blocks
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
@@ -25,17 +24,6 @@ def large(tmp_path):
     file = target.block_path("a", LABEL)
     assert file.stat().st_size >= LARGE
     return tmp_path, file
-
-
-def test_a_large_block_is_read_when_it_is_looked_up_and_not_kept(large, monkeypatch):
-    path, _ = large
-    with monkeypatch.context() as patched:
-        patched.setattr(stored_blocks, "read_checked", lambda *args, **options: pytest.fail("a whole file is read"))
-        run = open_results(find_place(path), checked_later=LARGE)
-    assert list(run.blocks) == [("a", LABEL)]
-    first, second = (run.block("a", LABEL) for _ in range(2))
-    assert first is not second
-    assert first.identical(second)
 
 
 def test_damage_within_a_large_block_is_seen_when_it_is_read(large):

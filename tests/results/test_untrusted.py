@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import xarray as xr
 from for_each import for_each
-from h5netcdf import CompatibilityError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,27 +82,6 @@ def test_what_is_written_comes_back_to_the_bit(table: xr.Dataset) -> None:
     for name, values in table.variables.items():
         assert read.variables[name].values.tobytes() == values.values.tobytes()
     assert table_bytes(table) == data
-
-
-def foreign(kind: str) -> bytes:
-    """A small file that other programs may write."""
-    image = io.BytesIO()
-    with h5py.File(image, "w", track_order=kind != "no order") as file:
-        x = file.create_dataset("x", data=np.arange(2.0), track_order=kind != "no order")
-        x.make_scale("x")
-        dtype = ">f8" if kind == "big-endian" else "<f8"
-        values = file.create_dataset("v", data=np.array([1.0, 2.0], dtype), track_order=kind != "no order")
-        values.dims[0].attach_scale(x)
-        values.attrs["grid"] = np.zeros((2, 2) if kind == "two axes" else 2)
-        for variable in (x, values):
-            variable.attrs["_Netcdf4Dimid"] = np.int32(0)
-    return image.getvalue()
-
-
-@for_each("kind", ["plain", "no order", "big-endian"])
-def test_files_of_other_programs_are_read_as_xarray_reads_them(kind: str) -> None:
-    data = foreign(kind)
-    xr.testing.assert_identical(parsed(data), by_xarray(data))
 
 
 def hostile(kind: str, folder: Path) -> bytes:
@@ -216,9 +194,3 @@ def test_threads_write_at_once() -> None:
         written = list(threads.map(lambda _: table_bytes(table), range(40)))
     assert len(set(written)) == 1
     assert all(parsed(data).identical(table) for data in written)
-
-
-@for_each("attrs", [{"flag": True}, {"nothing": None}, {"more": {"a": 1}}])
-def test_what_netcdf_cannot_hold_is_refused(attrs: dict[str, Any]) -> None:
-    with pytest.raises((TypeError, ValueError, CompatibilityError)):
-        table_bytes(xr.Dataset({"v": ("x", [1.0])}, attrs=attrs))

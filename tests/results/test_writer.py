@@ -95,12 +95,6 @@ def test_a_thread_goes_on_with_what_it_holds_and_another_one_does_not(tmp_path, 
     assert "`first`" in told[0]
 
 
-def test_nothing_is_left_of_a_folder_that_nothing_was_written_to(tmp_path):
-    with pytest.raises(ZeroDivisionError), ResultsFolder(tmp_path / "new" / "r").writing("a test"):
-        raise ZeroDivisionError
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_somebody_elses_folder_is_not_touched(tmp_path):
     (tmp_path / "thesis.tex").write_text("x", encoding="utf-8")
     before = files(tmp_path)
@@ -146,11 +140,3 @@ def test_temporary_files_of_the_living_stay(tmp_path, owner, stays):
     path.touch()
     remove_leftovers(tmp_path)
     assert path.exists() is stays
-
-
-def test_old_temporary_files_of_another_host_go(tmp_path):
-    path = tmp_path / ".manifest.json.12-34@elsewhere.tmp"
-    path.touch()
-    os.utime(path, (1, 1))
-    remove_leftovers(tmp_path)
-    assert list(tmp_path.iterdir()) == []

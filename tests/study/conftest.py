@@ -1,9 +1,8 @@
 """Models and finished runs that the tests of the study share."""
 
-from pathlib import Path
-
 import pytest
 from counting import STUDY, SUITE, counting_folder
+from results import folders
 
 import headcats as hc
 from headcats.study.plan import plan
@@ -71,12 +70,4 @@ def preparation(model):
 @pytest.fixture
 def files():
     """Function: folder -> every file with its content and the time it was written."""
-
-    def read(path, pattern="*"):
-        return {
-            str(file.relative_to(path)): (file.read_bytes(), file.stat().st_mtime_ns)
-            for file in sorted(Path(path).rglob(pattern))
-            if file.is_file()
-        }
-
-    return read
+    return folders.files

@@ -7,10 +7,8 @@ import pytest
 from counting import SUITE
 
 import headcats as hc
-from headcats.prompts.encode import encode_pairs
-from headcats.study.assessment import SHOWN, assess, given_answers, memory_plan
+from headcats.study.assessment import SHOWN, assess, given_answers
 from headcats.study.plan import plan
-from headcats.study.preparation import Preparation
 from headcats.sweeps.runs import BaseRuns
 
 
@@ -104,19 +102,6 @@ def test_half_right_is_enough(model, preparation):
         assert ("cannot do it" in found.refusal) == refused
 
 
-def estimate(model, methods, **options):
-    study = plan(suite="counting", methods=methods, n_prompts=8, n_demos=2)
-    return memory_plan(model, study, Preparation(model, study), **({"limit": None} | options))
-
-
-def test_the_method_that_needs_most_decides(model):
-    last, everywhere = (estimate(model, methods) for methods in (["denoising_patch"], ["denoising_patch@all"]))
-    both = estimate(model, ["denoising_patch", "denoising_patch@all"])
-    assert 0 < last.peak < everywhere.peak == both.peak
-    assert estimate(model, ["denoising_patch"], path="hooked").peak > last.peak
-    assert estimate(model, ["second_corruption_patch@all"]).peak >= estimate(model, ["denoising_patch@all"]).peak
-
-
 # ------------------------------------------------------------------------------------- answers that the model gives
 @pytest.fixture(scope="module")
 def shifted(model):
@@ -138,19 +123,3 @@ def test_it_is_the_greedy_continuation_of_the_first_wrong_prompts(model, shifted
             tokens = batch.clean.new_tensor(tokens)
         assert each.expected.strip() == model.tokenizer.decode([int(batch.answer[row])]).strip()
         assert each.prompt == batch.items[row]
-
-
-def test_every_query_is_shown_once(model, shifted):
-    (batch,) = shifted
-    accuracy = np.array([item != batch.items[0] for item in batch.items], dtype=float)
-    assert len(given_answers(model, shifted, accuracy)) == 1
-    assert given_answers(model, shifted, np.ones(len(batch))) == ()
-
-
-def test_of_finished_prompts_the_end_is_shown(model):
-    clean, other = f"{','.join(f'w{number}' for number in range(30, 50))} →", "w30 →"
-    pair = hc.PromptPair("p", "item", clean, other, " w1", " w2")
-    ((batch,), _) = encode_pairs([pair], model.tokenizer)
-    (given,) = given_answers(model, [batch], np.zeros(1))
-    assert clean.endswith(given.prompt.replace(" , ", ",").strip())
-    assert len(given.prompt) == 40

@@ -5,7 +5,6 @@ import shutil
 import numpy as np
 import pytest
 import xarray as xr
-from results.folders import change_manifest
 
 import headcats as hc
 from headcats.base.errors import StorageWarning
@@ -27,12 +26,6 @@ def described(results: xr.DataTree) -> xr.Dataset:
     found = RunResults(results).descriptors
     assert found is not None
     return found
-
-
-def forget(path):
-    """Remove the descriptors, as in a folder of methods that score no task."""
-    ResultsFolder(path).descriptors_path.unlink()
-    change_manifest(path, lambda manifest: manifest["beside"].remove("descriptors.nc"))
 
 
 def test_it_is_what_describe_heads_says_of_the_scored_prompts(model, options, finished):
@@ -91,11 +84,3 @@ def test_the_map_has_them_beside_the_heads_and_the_mean_of_each_category(finishe
     first = table.iloc[0]
     head = hc.Head.parse(first["head"])
     assert first["copying"] == pytest.approx(float(found["copying"].sel(layer=head.layer, head=head.head)))
-
-
-@THIN
-def test_results_without_them_have_a_map_all_the_same(finished, tmp_path):
-    path = shutil.copytree(finished, tmp_path / "r")
-    forget(path)
-    overlap = map_tables(RunResults(hc.load(path)), MapSpec())["overlap"]
-    assert not set(DESCRIPTORS) & set(overlap.data_vars)

@@ -8,7 +8,6 @@ from headcats.results.run_results import RunResults
 from headcats.study.distractors import settle_distractors
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
-from headcats.tasks.definition import Task
 
 ALWAYS = ("always_a", "always_b", "always_c")
 OPTIONS = {"n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"]}
@@ -53,20 +52,6 @@ def test_a_skipped_task_is_taken_out_of_all_others_and_judged_no_more(model):
     assert [name for name, record in records.items() if record.refusal] == ["shifted"]
 
 
-def test_one_task_may_bring_down_the_next(model):
-    """`always_c` has no gap without `shifted`, and `always_b` none without `always_c`."""
-    needed = {"always_c": "shifted", "always_b": "always_c"}
-    preparation = prepare(model)
-    _, rounds = settle(
-        preparation,
-        ["always_a"],
-        skips=lambda task, distractors: task == "shifted" or needed.get(task, task) not in (*distractors, task),
-    )
-    assert rounds[1:] == [["always_a", "always_b", "always_c"], ["always_a", "always_b"], ["always_a"]]
-    assert preparation.distractors["always_a"] == ()
-    assert preparation.of("always_a").problem  # one output alone: its labels cannot be shuffled either
-
-
 def test_a_task_without_a_gap_is_judged_again_before_it_is_taken_out(model):
     """`always_a` has no gap as long as its prompts show `shifted`; `always_b` has none at all."""
     preparation = prepare(model)
@@ -93,23 +78,6 @@ def test_where_no_task_is_skipped_each_is_assessed_once_and_nothing_changes(mode
     assert preparation.distractors == untouched.candidates
     for name, prepared in preparation.prepared.items():
         assert prepared.scored[0].fingerprint() == untouched.of(name).scored[0].fingerprint()
-
-
-def test_tasks_that_nothing_links_are_not_assessed(model):
-    far = Task("far", "knowledge", "made up", lambda n, *, seed: [(f"w{i + 24}", "w40") for i in range(12)])
-    suite = counting_suite().with_tasks(far)
-    assert settle(prepare(model, suite), ["far"], skips=lambda task, distractors: True) == ({}, [])
-    assert settle(prepare(model, corruption="shuffled_labels"), ALWAYS, skips=lambda *_: True) == ({}, [])
-
-
-def test_what_is_known_stays(model):
-    preparation = prepare(model)
-    preparation.distractors |= {"always_a": ("shifted",), "always_b": ("always_a",)}
-    _, rounds = settle(preparation, ALWAYS, skips=lambda task, distractors: task == "shifted")
-    assert rounds == [["always_a", "always_b", "always_c", "shifted"], ["always_c"]]
-    assert preparation.distractors["always_a"] == ("shifted",)
-    assert preparation.distractors["always_c"] == ("always_a", "always_b")
-    assert settle(preparation, ALWAYS, skips=lambda *_: True) == ({}, [])
 
 
 # ------------------------------------------------------------------------------------------------------------- in a run

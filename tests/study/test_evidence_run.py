@@ -9,7 +9,6 @@ import xarray as xr
 from counting import SUITE, counting_suite
 
 import headcats as hc
-from headcats.base import registry
 from headcats.base.errors import DataError, OptionError, PlanError, StorageError, UnknownNameError
 from headcats.categories.map_spec import EVIDENCE_TABLES
 from headcats.results.run_results import RunResults
@@ -17,8 +16,7 @@ from headcats.scores.blocks import first_half
 from headcats.study import evidence_run
 from headcats.study.evidence_run import run_evidence
 from headcats.study.preparation import Preparation
-from headcats.study.restore import check_order, restored_study
-from headcats.tasks.suites import make_suite
+from headcats.study.restore import restored_study
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 QUICK = {"n_prompts": 8, "relabellings": 19}
@@ -56,12 +54,6 @@ def test_every_node_is_saved_as_it_is_returned(evidence):
     assert options["metric"] == "logit_diff"
     assert options["suite"] == SUITE
     assert (options["n_prompts"], options["relabellings"], options["positions"]) == (8, 19, "last")
-
-
-def test_results_in_memory_give_what_their_folder_gives(model, finished, evidence):
-    found = run_evidence(model, hc.load(finished), **QUICK)
-    for name in EVIDENCE_TABLES:
-        xr.testing.assert_identical(found[name].to_dataset(), evidence[0][name].to_dataset())
 
 
 def test_the_counting_head_is_found_and_too_few_tasks_are_no_verdict(evidence):
@@ -119,19 +111,6 @@ def test_another_model_is_refused_by_its_weights(finished, other_model):
         run_evidence(other_model, finished, **QUICK)
 
 
-def test_results_without_their_suite_need_a_registered_one(model, finished):
-    results = hc.load(finished)
-    del results.attrs["suite"]
-    registered = registry.lookup("suite", SUITE)
-    fewer = make_suite([task for task in registered().tasks if task.name != "always_b"], name=SUITE)
-    registry.register("suite", SUITE, lambda: fewer)
-    with pytest.raises(PlanError, match="other prompts"):
-        run_evidence(model, results, **QUICK)
-    del registry._tables["suite"][SUITE]
-    with pytest.raises(PlanError, match=r"'counting'.*--suite"):
-        run_evidence(model, results, **QUICK)
-
-
 @pytest.mark.parametrize(
     ("options", "error", "named"),
     [
@@ -182,23 +161,3 @@ def test_heads_of_a_control_are_no_category(model):
     del results["always_a"]["denoising_patch@last"]
     with pytest.raises(OptionError, match="control"):
         run_evidence(model, results)
-
-
-def test_items_of_one_half_alone_are_one_sentence(model, finished):
-    results = hc.load(finished)
-    for task, labels in RunResults(results).tasks.items():
-        for name in labels:
-            block = results[task][name].to_dataset()
-            kept = [place for place, item in enumerate(block["item"].values) if first_half(str(item), seed=0)]
-            results[task][name] = xr.DataTree(block.isel(prompt=kept))
-    with pytest.raises(DataError, match="one half alone"):
-        run_evidence(model, results, **QUICK)
-
-
-def test_results_may_be_in_a_folder_that_is_called_as_the_model(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mini").mkdir()
-    (tmp_path / "mini" / "manifest.json").write_text("{}", encoding="utf-8")
-    check_order("mini", "mini", by="f")
-    with pytest.raises(DataError, match="other way round"):
-        check_order("./mini", "mini", by="f")

@@ -9,13 +9,10 @@ import pytest
 import headcats as hc
 from headcats.base.errors import OptionError, PlanError
 from headcats.methods.spec import MethodSpec
-from headcats.reports.text.tasks import validation_findings
 from headcats.results.declaration import default_methods
 from headcats.results.run_results import RunResults
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
-from headcats.study.restore import restored_study
-from headcats.study.validation import validate
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 SOURCE = """
@@ -108,28 +105,6 @@ def test_results_hold_a_suite_of_python(model, own):
             hc.run_evidence(model, results, suite=changed, **QUICK)
 
 
-def test_the_results_of_a_file_need_it_no_more(model, own, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    options = {"out": "results", "n_prompts": 8, "tasks": ["c", "d"]}
-    run(model, "own.py:mine", **options)
-    results = RunResults(hc.load("results"))
-    monkeypatch.chdir("/")
-    assert results.manifest.suite_source == "../own.py:mine"  # from the results
-    own.write_text(SOURCE.replace('"w42", "w43"', '"w42", "w44"'), encoding="utf-8")
-    with pytest.raises(PlanError, match="'c'"):
-        hc.run_evidence(model, tmp_path / "results", suite=f"{own}:mine", **QUICK)
-    assert [task.name for task in restored_study(results).suite.tasks] == list("abcd")
-
-
-def test_without_second_corruptions_the_message_is_about_finished_prompts(model, own):
-    own.write_text(SOURCE.replace("second=", "distractor_task='made up',  # "), encoding="utf-8")
-    results = run(model, f"{own}:mine", n_prompts=8, tasks=["a"], methods=METHODS[:2])
-    refusal = RunResults(results).manifest.blocks[METHODS[1]].parts["a"].refusal
-    assert "8 prompts" in refusal
-    assert "SecondCorruption" in refusal
-    assert "demonstration" not in refusal
-
-
 def test_prompts_without_demonstrations_need_no_number_of_them(own):
     suite = hc.suite(f"{own}:mine")
     assert plan(suite=suite, n_prompts=8, n_demos=0).n_demos == 0
@@ -138,18 +113,3 @@ def test_prompts_without_demonstrations_need_no_number_of_them(own):
     assert plan(suite=suite.with_tasks("plural"), tasks=["a"], n_prompts=8, n_demos=0).methods == tuple(
         MethodSpec.parse(name) for name in default_methods()
     )
-
-
-@pytest.mark.filterwarnings("default::headcats.base.errors.StatisticsWarning")
-def test_wordings_of_one_case_with_several_items_are_counted(model, own):
-    same = SOURCE.replace("(i + k + 5) % 24", "(i + k) % 24")  # right and wrong word alone differ
-    own.write_text(same.replace('"w40", "w41"', '"w40", "w44"'), encoding="utf-8")
-    with pytest.warns(hc.errors.StatisticsWarning, match="72 .*'a' .*'w0, .*'w1, "):
-        entries = validate(model, suite=f"{own}:mine", tasks=["a"], n_prompts=8)
-    assert entries["a"]["near_duplicates"] == 72
-    (dropped,) = [
-        finding
-        for finding in validation_findings(entries, "title", corruption="other_task", answers="whole")
-        if finding.id == "validation.dropped"
-    ]
-    assert any(task == "a" and why.startswith("72 ") for task, why in dropped.rows)

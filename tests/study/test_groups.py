@@ -60,13 +60,6 @@ def test_names_of_groups_and_of_key_value_heads_reach_the_tables(tables: dict[st
     assert dict(tables[GROUPS].member.sizes) == {"category": 1, "layer": 2, "head": 2}
 
 
-def test_a_control_is_that_of_the_same_unit(folder: Path) -> None:
-    scores = hc.score(hc.load(folder), method=GROUPS)
-    specific = hc.score(hc.load(folder), method=GROUPS, effect="task_specific")
-    assert scores.specific_effect.values == pytest.approx(specific.effect.values)
-    assert specific.attrs["unit"] == "kv_group"
-
-
 def test_a_model_without_groups_is_refused_before_anything_is_written(mini: Any, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="keys and values"):
         hc.run(mini, methods=["mean_ablation:unit=kv_group"], n_prompts=4, out=tmp_path / "never", progress=False)

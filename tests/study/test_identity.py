@@ -1,21 +1,16 @@
 """What a folder says of itself, and what counts as another plan."""
 
-import importlib.metadata
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from architectures import tiny_bridge
 from counting import SUITE
 
-import headcats as hc
 from headcats.base.errors import PlanError
-from headcats.models.adapter import adapt
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
-from headcats.results.run_results import RunResults
 from headcats.study.identity import check_same_plan, conditions, fingerprint, model_record, new_manifest, versions
 from headcats.study.plan import plan
 
@@ -42,11 +37,6 @@ def test_the_model_is_described_by_what_its_numbers_depend_on(model, model_folde
     )
 
 
-def test_blocks_in_parallel_are_said():
-    record = model_record(adapt(tiny_bridge("neox")))
-    assert (record.n_layers, record.d_model, record.parallel_attn_mlp) == (3, 32, True)
-
-
 def test_a_new_manifest_is_json_and_complete(model):
     manifest = new_manifest(model, study())
     assert Manifest.from_json(manifest.to_json()) == manifest
@@ -56,12 +46,6 @@ def test_a_new_manifest_is_json_and_complete(model):
     assert manifest.versions.items() > versions().items()
     assert manifest.versions["threads"] == str(torch.get_num_threads())
     assert manifest.created.endswith("+00:00")
-
-
-def test_versions_are_those_installed():
-    installed = versions()
-    assert installed["torch"] in (torch.__version__.split("+")[0], torch.__version__)
-    assert installed["transformer-lens"] == importlib.metadata.version("transformer-lens")
 
 
 def test_every_part_of_another_plan_is_named(model):
@@ -89,32 +73,9 @@ def test_another_model_is_another_plan(model):
             check_same_plan(stored, model, study(), folder=Path("x"))
 
 
-def test_more_tasks_methods_and_another_machine_are_the_same_plan(model):
-    stored = new_manifest(model, study())
-    stored.model = replace(stored.model, device="cuda:0", name="/elsewhere", revision="main")
-    check_same_plan(stored, model, study(tasks=["always_a"], methods=["zero_ablation"]), folder=Path("x"))
-
-
 def test_the_fingerprint_of_a_block_sees_all_its_parts():
     parts = [["a"], ["b"], "c@last", ("d",)]
     changes = [["x"], [], "c@all", ("d", "e")]
     changed = [fingerprint(*parts[:place], change, *parts[place + 1 :]) for place, change in enumerate(changes)]
     assert fingerprint(*parts) == fingerprint(*parts)
     assert len({fingerprint(*parts), *changed}) == 5
-
-
-def test_the_manifest_of_a_run(all_finished, model):
-    manifest = RunResults(hc.load(all_finished)).manifest
-    assert manifest.plan.n_prompts == 8
-    assert manifest.methods == ("denoising_patch@last", "mean_ablation@all")
-    assert list(manifest.tasks) == ["always_a", "always_b", "always_c", "shifted"]
-    block = manifest.blocks["mean_ablation@all"].parts["always_a"]
-    assert (block.path, block.provenance["reference"], block.provenance["base"]) == ("suffix", "suite", "clean")
-    assert block.seconds >= 0
-    assert set(manifest.blocks["denoising_patch@last"].parts) == {"always_a", "always_b", "always_c"}
-    checks = manifest.checks["always_b"]
-    assert set(checks) == {"hooks", "residual", "clean_unchanged"}
-    assert checks["hooks"]["control_difference"] > checks["hooks"]["floor"] >= checks["hooks"]["identity_difference"]
-    assert manifest.checks["model"]["train_mode"] is False
-    assert manifest.tasks["always_a"].prompt_hash
-    assert manifest.model.weights_hash == model.weights_hash()

@@ -1,6 +1,5 @@
 """Methods over a whole suite: part by part, resumed, refused parts named, and never half-written."""
 
-import functools
 import json
 import logging
 import re
@@ -8,7 +7,6 @@ import re
 import numpy as np
 import pytest
 import xarray as xr
-from clock_lines import estimate, finished
 from counting import SUITE, constant
 
 import headcats as hc
@@ -21,7 +19,6 @@ from headcats.results.loading import load
 from headcats.results.merging import merge
 from headcats.results.records import MethodRecord
 from headcats.results.run_results import RunResults, suite_blocks
-from headcats.study.progress import PartsClock
 
 
 class Lengths:
@@ -37,7 +34,7 @@ class Lengths:
 
     def __init__(self):
         self.options = {"extra": WholeNumber(default=0)}
-        self.made, self.refused, self.interrupt_at, self.now = [], set(), None, 0.0
+        self.made, self.refused, self.interrupt_at = [], set(), None
 
     def parts(self, inputs, *, extra=0):
         return {task.name: (task.name,) for task in inputs.tasks}
@@ -45,10 +42,7 @@ class Lengths:
     def on_part(self, inputs, part, *, extra=0):
         if part == self.interrupt_at:
             raise KeyboardInterrupt
-        for share in (0.25, 0.5):
-            self.now += 10
-            inputs.advance(share, "counting")
-        self.now += 20
+        inputs.advance(0.5, "counting")
         if part in self.refused:
             raise DataError(f"{part} too long")
         self.made.append(part)
@@ -108,26 +102,6 @@ def test_a_run_that_was_stopped_goes_on_and_does_nothing_twice(lengths, run, tmp
     resumed = run(tmp_path / "r")
     assert lengths.made == TASKS
     xr.testing.assert_equal(suite_blocks(resumed)["lengths"], suite_blocks(run())["lengths"])
-
-
-def test_the_time_left_is_told_of_parts_that_go_on(lengths, run, tmp_path, monkeypatch, caplog):
-    caplog.set_level(logging.INFO, "headcats")
-    clock = functools.partial(PartsClock, clock=lambda: lengths.now)
-    monkeypatch.setattr("headcats.study.method_run.PartsClock", clock)
-    lengths.interrupt_at = "always_c"
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "r", progress=None)
-    (first,) = [estimate(line) for line in caplog.messages if "measured" in line]
-    assert first == ("lengths always_a", "2 min", "parts of lengths")
-    assert [finished(line) for line in caplog.messages if " done" in line] == [
-        ("lengths always_a", False, "40 s", 1, 3, "80 s"),
-        ("lengths always_b", False, "40 s", 2, 3, "40 s"),
-    ]
-    lengths.interrupt_at = None
-    caplog.clear()
-    run(tmp_path / "r", progress=None)
-    (last,) = [finished(line) for line in caplog.messages if " done" in line]
-    assert last == ("lengths always_c", False, "40 s", 3, 3, None)
 
 
 def test_more_tasks_extend_a_folder_and_fewer_take_nothing_out(lengths, run, tmp_path):
@@ -200,44 +174,6 @@ def test_a_refused_part_is_named_and_the_others_stay(lengths, run, tmp_path, cap
     assert "parts are skipped" in caplog.text
     assert re.search(rf"1 of 3 .*:\n  lengths always_b: {record.skipped()['always_b']}", caplog.text)
     assert record.tasks["always_b"] == "Knowledge"  # a skipped one too
-
-
-@pytest.mark.parametrize(
-    ("reasons", "listed"),
-    [
-        (["long"] * 3, "  lengths always_a, always_b, always_c (3 parts): long"),
-        ([".13 of 2", ".50 of 2", ".20 of 30"], "  lengths always_a: .13 of 2 "),
-        (["long", "short", "long"], "  lengths always_a, always_c (2 parts): long\n  lengths always_b: short"),
-    ],
-)
-def test_the_same_reason_is_told_once(lengths, run, monkeypatch, reasons, listed):
-    def refuse(inputs, part, *, extra=0):
-        raise DataError(reasons[TASKS.index(part)])
-
-    monkeypatch.setattr(lengths, "on_part", refuse)
-    with pytest.raises(DataError, match="'model'") as refused:
-        run()
-    lines = str(refused.value).partition("\n")[2]
-    assert lines.startswith(listed)
-    if lines != listed:
-        assert lines.endswith("numbers: always_b, always_c.")
-
-
-def test_the_work_of_parts_is_that_which_the_method_tells(lengths, run, monkeypatch):
-    asked = []
-
-    class Asked(PartsClock):
-        def __init__(self, what, work, **rest):
-            asked.append(dict(work))
-            super().__init__(what, work, **rest)
-
-    monkeypatch.setattr("headcats.study.method_run.PartsClock", Asked)
-    run(progress=None)
-    lengths.work = lambda inputs, part, *, extra=0: extra + len(inputs.pairs[part][0])
-    run(methods=["lengths:extra=2"], progress=None)
-    lengths.work = lambda inputs, part, *, extra=0: 0.0
-    run(methods=["lengths:extra=3"], progress=None)
-    assert [list(work.values()) for work in asked] == [[1.0] * 3, [4.0] * 3, [0.0] * 3]
 
 
 def test_nothing_is_written_where_every_part_is_refused(lengths, run, tmp_path):

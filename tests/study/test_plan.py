@@ -1,7 +1,7 @@
 """The plan checks every name and number before any model is touched."""
 
 import pytest
-from counting import SUITE, counting_suite
+from counting import SUITE
 
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, UnknownNameError
@@ -9,7 +9,6 @@ from headcats.methods.spec import MethodSpec
 from headcats.results.declaration import default_methods, registered
 from headcats.results.records import PlanRecord
 from headcats.study.plan import methods_of_suite, plan
-from headcats.tasks.suites import make_suite
 
 
 def make(**options):
@@ -34,12 +33,6 @@ def test_scored_tasks_are_in_the_order_of_the_suite_and_the_others_stay():
     study = make(tasks=["always_c", "always_a", "always_c"])
     assert [task.name for task in study.tasks] == ["always_a", "always_c"]
     assert len(study.suite.tasks) == 4
-
-
-def test_names_given_twice_count_once():
-    study = make(methods=["zero_ablation", "zero_ablation@all", "zero_ablation@last"], metrics=["prob", "prob"])
-    assert [spec.label for spec in study.methods] == ["zero_ablation@all", "zero_ablation@last"]
-    assert study.metrics == ("prob",)
 
 
 @pytest.mark.usefixtures("unchecked_types")
@@ -76,21 +69,10 @@ def test_a_suite_brings_its_options():
     assert plan(suite=only_named, n_prompts=8).n_demos == 5
 
 
-def test_a_suite_can_be_given_as_itself_or_as_tasks():
-    suite = counting_suite()
-    assert make(suite=suite).suite is suite
-    assert make(suite=list(suite.tasks)).suite.name == "custom"
-
-
 @pytest.mark.usefixtures("joint_methods")
 def test_most_suites_take_the_default_ones():
     assert methods_of_suite(hc.suite("spoken")) == ("spoken_probe",)
     assert methods_of_suite(hc.suite("icl")) == methods_of_suite(hc.suite("cognitive")) == default_methods()
-
-
-@pytest.mark.usefixtures("joint_methods")
-def test_a_suite_that_only_bears_the_name_of_a_bundled_one_does_not_take_its_methods():
-    assert methods_of_suite(make_suite(["antonym", "plural"], name="spoken")) == default_methods()
 
 
 def test_finished_prompts_are_scored_at_their_last_position():

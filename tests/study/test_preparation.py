@@ -1,22 +1,17 @@
 """From tasks to prompts: the same prompts whichever tasks are scored, and reference prompts that are never scored."""
 
-import re
 from collections import Counter
 from dataclasses import replace
 
 import pytest
-import torch
 from batches import misaligned
 from counting import INPUTS, OUTPUTS, SUITE, constant, counting_suite, finished_pairs, several_tokens
-from toys import tiny_model
 
-from headcats.base.errors import DataError, ModelError, UnknownNameError
-from headcats.models.adapter import HookedModel
-from headcats.prompts.batch import PromptBatch
+from headcats.base.errors import DataError, UnknownNameError
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, Span
 from headcats.study.plan import REFERENCE_PROMPTS, plan
-from headcats.study.preparation import Preparation, choose_even
+from headcats.study.preparation import Preparation
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite
 
@@ -44,11 +39,6 @@ def test_scored_and_reference_prompts_are_as_many_as_asked_and_disjoint(model, p
         assert prepared.problem == ""
 
 
-def test_more_scored_prompts_begin_with_the_same_prompts(model, preparation):
-    more = prepare(model, n_prompts=12).prepared["always_a"]
-    assert texts(model, more.scored)[:8] == texts(model, preparation.prepared["always_a"].scored)
-
-
 def test_a_task_asked_for_alone_is_that_of_the_whole_suite(model, preparation):
     fresh = prepare(model)
     alone = fresh.of("always_b")
@@ -56,11 +46,6 @@ def test_a_task_asked_for_alone_is_that_of_the_whole_suite(model, preparation):
     assert fresh.of("always_b") is fresh.prepared["always_b"] is alone
     with pytest.raises(UnknownNameError, match="mean 'always_b'"):
         fresh.of("always_bb")
-
-
-def test_another_seed_has_other_prompts(model, preparation):
-    other = prepare(model, seed=1).prepared["always_a"]
-    assert not set(fingerprints(other)) & set(fingerprints(preparation.prepared["always_a"]))
 
 
 def test_answers_of_several_tokens_are_prompts_with_the_rest_of_each(model):
@@ -76,17 +61,6 @@ def test_answers_of_several_tokens_are_prompts_with_the_rest_of_each(model):
     assert all(batch.answer_rest is None for batch in first.scored)
 
 
-def test_in_single_answers_of_several_tokens_leave_no_word_pair(model):
-    suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
-    prepared = prepare(model, suite, answers="single").prepared
-    ((reason, count),) = prepared["long"].words.dropped.items()
-    assert "several tokens" in reason
-    assert count == len(INPUTS)
-    assert re.match(rf".*word pair \(0 kept; 24 {reason} \(e\.g\. 'w0'", prepared["long"].problem)
-    assert prepared["long"].scored == ()
-    assert "long" not in {name for batch in prepared["always_a"].scored for name in batch.distractor_tasks}
-
-
 def test_a_task_without_company_is_corrupted_by_shuffled_labels(model):
     alternating = Task("lonely", "knowledge", "made up", lambda n, *, seed: list(zip(INPUTS, OUTPUTS * 3, strict=True)))
     prepared = prepare(model, [alternating]).prepared["lonely"]
@@ -94,25 +68,6 @@ def test_a_task_without_company_is_corrupted_by_shuffled_labels(model):
     assert {name for batch in prepared.scored for name in batch.distractor_tasks} == {"shuffled_labels"}
     asked = prepare(model, [alternating], corruption="shuffled_labels").prepared["lonely"]
     assert fingerprints(asked) == fingerprints(prepared)
-
-
-def test_labels_that_cannot_be_shuffled_either_are_said(model):
-    prepared = prepare(model, [constant("lonely", "w40", "knowledge")]).prepared["lonely"]
-    assert re.search("24 .* 1 different", prepared.problem)
-
-
-def test_only_the_distractors_that_are_set_corrupt_a_task(model):
-    preparation = prepare(model)
-    assert preparation.candidates["always_a"] == ("always_b", "always_c", "shifted")
-    before = fingerprints(preparation.of("always_b"))
-    for distractors, corruption in ((("always_c",), "other_task"), ((), "shuffled_labels")):
-        preparation.set_distractors("always_a", distractors)
-        batches = preparation.of("always_a").scored
-        shown = {name for batch in batches for name in batch.distractor_tasks}
-        assert preparation.of("always_a").corruption == corruption
-        assert shown == set(distractors)
-    assert fingerprints(preparation.of("always_b")) == before
-    assert prepare(model, corruption="shuffled_labels").candidates == {}
 
 
 def test_finished_pairs_are_taken_as_they_are(model):
@@ -148,14 +103,6 @@ def test_references_are_made_once_and_hold_what_they_say(preparation):
     assert everything == set(preparation.prepared)
 
 
-def test_other_items_are_the_tasks_own_prompts(preparation):
-    found = preparation.references.of("always_a", "other_items")
-    assert (found.name, found.run) == ("other items", "clean")
-    assert fingerprints(preparation.prepared["always_a"])[-len(found.batches) :] == [
-        batch.fingerprint() for batch in found.batches
-    ]
-
-
 # ------------------------------------------------------------------------------------------------- held-out prompts
 def taken(batches):
     return [key for batch in batches for key in batch.keys]
@@ -184,40 +131,13 @@ def test_held_out_prompts_are_even_over_distractor_tasks_and_of_the_kept_queries
     assert max(counts.values()) - min(counts.values()) <= 1
 
 
-def test_a_study_that_had_scored_more_would_have_scored_them(model, preparation):
-    batches, _ = preparation.held_out("always_b", n=6, keep=lambda item: True)
-    more = prepare(model, n_prompts=8 + 6).prepared["always_b"]
-    assert set(texts(model, batches)) == set(texts(model, more.reference)[-6:])
-
-
 def test_fewer_held_out_prompts_where_there_are_no_more(model, preparation):
     assert preparation.held_out("always_a", n=4, keep=lambda item: False) == ((), DropReport())
     assert preparation.held_out("always_a", n=0, keep=lambda item: True) == ((), DropReport())
     one_item, _ = preparation.held_out("always_a", n=400, keep=lambda item: item == "w3")
     assert 0 < len(taken(one_item)) < 400
-    # 8 * 7 different prompts of one demonstration for each of two distractor tasks that share 8 words.
-    few = [Task(name, "knowledge", "made up", lambda n, *, seed, word=word: [(f"w{i}", word) for i in range(11)])
-           for name, word in (("a", "w40"), ("b", "w41"))]  # fmt: skip
-    small = prepare(model, make_suite(few), n_demos=1, n_prompts=4)
-    assert small.prepared["a"].problem == ""
-    batches, report = small.held_out("a", n=50, keep=lambda item: True)
-    assert report.kept == len(taken(batches)) == 11 * 10 - 4 - REFERENCE_PROMPTS
     lonely = prepare(model, [constant("lonely", "w40", "knowledge")])
     assert lonely.held_out("lonely", n=4, keep=lambda item: True) == ((), DropReport())
-
-
-def test_held_out_prompts_of_finished_pairs_are_those_that_are_left(model):
-    def many(n, *, seed):
-        return [
-            PromptPair(f"p{i}", f"w{i % 24}", f"w{i % 24}\nw{i // 24} →", f"w41\nw{i // 24} →", " w40", " w41")
-            for i in range(120)
-        ] + [PromptPair("again", "w0", "w0\nw0 →", "w41\nw0 →", " w40", " w41")]
-
-    preparation = prepare(model, [Task("pairs", "knowledge", "made up", many)])
-    batches, report = preparation.held_out("pairs", n=60, keep=lambda item: item != "w13")
-    used = 8 + (121 - 8) // 2  # of those that are not scored, half
-    assert taken(batches) == [f"p{i}" for i in range(used, 120) if i % 24 != 13]
-    assert report.kept == len(taken(batches))
 
 
 def test_a_reference_without_prompts_names_the_task(model):
@@ -226,25 +146,6 @@ def test_a_reference_without_prompts_names_the_task(model):
     )
     with pytest.raises(DataError, match=r"'few' .*'task' reference.* beside the 8 that"):
         preparation.references.of("few", "task")
-
-
-def test_a_model_without_tokenizer_is_refused():
-    bare = HookedModel(tiny_model("gpt2").model, name="bare")
-    bare.tokenizer = None
-    with pytest.raises(ModelError, match=r"'bare' .*no tokenizer"):
-        Preparation(bare, plan(suite=SUITE, n_prompts=2))
-
-
-def test_generated_tasks_are_asked_for_enough_pairs(model):
-    asked = []
-
-    def remember(n, *, seed):
-        asked.append((n, seed))
-        return [(given, "w40") for given in INPUTS]
-
-    suite = counting_suite().with_tasks(Task("always_a", "knowledge", "made up", remember))
-    assert prepare(model, suite, seed=7).prepared["always_a"].scored
-    assert asked == [(1024, 7)]
 
 
 @pytest.mark.parametrize(
@@ -273,72 +174,3 @@ def test_a_short_list_of_a_user_is_shared_out(model, n, shares):
     asked = prepare(model, [own], n_prompts=24)
     assert asked.of("own").prompts.kept == 24
     assert [preparation.least(own), asked.least(own)] == [28, 56]
-
-
-# -------------------------------------------------- an even choice of prompts, some of which cannot be encoded
-def numbered(number, shown):
-    return PromptPair(f"k{number}", f"i{number}", f"c{number}", "x", " a", " b", distractor_task=shown)
-
-
-def encode(pairs):
-    """Drops every pair whose number ends in 7."""
-    report, kept = DropReport(), []
-    for one in pairs:
-        if one.key.endswith("7"):
-            report.drop("seven", one.key)
-        else:
-            kept.append(one)
-    report.kept = len(kept)
-    if not kept:
-        return [], report
-    ones = torch.ones(len(kept), 2, dtype=torch.long)
-    words = ([one.key for one in kept], [one.item for one in kept], [one.distractor_task for one in kept])
-    return [PromptBatch(ones, ones, ones[:, 0], 2 * ones[:, 0], *map(tuple, words))], report
-
-
-def chosen(pairs, n, strata):
-    batches, report = choose_even(iter(pairs), n=n, strata=strata, encode=encode)
-    return [key for batch in batches for key in batch.keys], report
-
-
-def test_each_stratum_gives_in_turn():
-    pairs = [numbered(number, "abbb"[number % 4]) for number in range(1000)]
-    keys, report = chosen(pairs, 10, "ab")
-    by_key = {one.key: one.distractor_task for one in pairs}
-    assert Counter(by_key[key] for key in keys) == {"a": 5, "b": 5}
-    assert keys[:4] == ["k0", "k1", "k4", "k2"]
-    assert report.kept == 10
-    assert report.dropped["seven"] >= 2
-    assert report.examples == {"seven": "k7"}
-
-
-def test_no_more_is_looked_through_than_needed():
-    looked = []
-
-    def pairs():
-        for number in range(10_000):
-            looked.append(number)
-            yield numbered(number, "ab"[number % 2])
-
-    keys, _ = chosen(pairs(), 10, "ab")
-    assert len(keys) == 10
-    assert len(looked) <= 30
-
-
-def test_a_stratum_without_candidates_leaves_its_share_to_the_others():
-    keys, report = chosen([numbered(number, "a") for number in range(40)], 9, "ab")
-    assert len(keys) == report.kept == 9
-
-
-@pytest.mark.parametrize("strata", ["", "a"])
-def test_candidates_of_no_known_stratum_count_too(strata):
-    keys, _ = chosen([numbered(number, "xy"[number % 2]) for number in range(6)], 4, strata)
-    assert len(keys) == 4
-
-
-def test_what_there_is_where_there_is_too_little():
-    assert chosen([], 4, "ab") == ([], DropReport())
-    assert chosen([numbered(1, "a"), numbered(2, "a")], 0, "a") == ([], DropReport())
-    keys, report = chosen([numbered(1, "a"), numbered(7, "a"), numbered(17, "b")], 4, "ab")
-    assert keys == ["k1"]
-    assert report == DropReport(1, {"seven": 2}, {"seven": "k7"})

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from counting import SUITE, constant, counting_suite, several_tokens
+from counting import SUITE, constant, counting_suite
 
 import headcats as hc
-from headcats.base.errors import DataError, TokenizationWarning
+from headcats.base.errors import TokenizationWarning
 from headcats.prompts.pair import PromptPair
 from headcats.tasks.definition import Task
 
@@ -22,13 +22,6 @@ def test_they_are_the_prompts_that_a_run_scores(model, options, finished):
     )
     other = hc.task_prompts(model, "always_a", seed=1, **SMALL)
     assert [batch.fingerprint() for batch in other] != [batch.fingerprint() for batch in batches]
-
-
-def test_what_cannot_be_written_is_said(model):
-    suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
-    with pytest.raises(DataError, match=r"'long' .*word pair") as refused:
-        hc.task_prompts(model, "long", **SMALL | {"suite": suite, "answers": "single"})
-    refused.match("several tokens")
 
 
 def test_fewer_prompts_than_asked_for_are_counted(model):

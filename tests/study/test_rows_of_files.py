@@ -44,9 +44,3 @@ def test_a_run_keeps_them_and_goes_on_with_them(model, folder, tmp_path):
     assert manifest["tasks"]["two"]["rows"] == {"kept": 24, "dropped": {}, "examples": {}}
     assert (out / "suite.json").read_text(encoding="utf-8") == before
     assert located(manifest["suite_source"], out) == os.path.relpath(folder)
-
-
-def test_other_tasks_have_none(finished):
-    manifest = RunResults(hc.load(finished)).manifest
-    assert all(record.rows.kept is None for record in manifest.tasks.values())
-    assert "rows" not in json.loads(manifest.to_json())["tasks"]["always_a"]

@@ -5,7 +5,6 @@ import logging
 import os
 import re
 import shutil
-import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,14 +12,13 @@ from pathlib import Path
 import pytest
 import torch
 import xarray as xr
-from counting import COUNTING_HEAD, SUITE, constant, counting_folder, finished_pairs
+from counting import COUNTING_HEAD, SUITE, counting_folder, finished_pairs
 
 import headcats as hc
 from headcats.base.errors import (
     DamagedFileError,
     DataError,
     ModelError,
-    OccupiedError,
     OptionError,
     PlanError,
     StorageError,
@@ -28,20 +26,17 @@ from headcats.base.errors import (
 )
 from headcats.prompts.pair import SecondCorruption
 from headcats.results.folder import ResultsFolder
-from headcats.results.manifest import Manifest
-from headcats.results.records import BlockRecord, MethodRecord, TaskRecord
+from headcats.results.records import MethodRecord
 from headcats.results.run_results import RunResults
 from headcats.results.writer import WRITER
 from headcats.study import identity
 from headcats.study.assessment import SHOWN
-from headcats.study.runner import other_paths, paths_used
-from headcats.study.validation import validate
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite
 
 TASKS = ["always_a", "always_b"]
 METHODS = ["denoising_patch@last", "mean_ablation@all"]
-SECOND, OTHER_ITEM = "second_corruption_patch@last", "other_item_patch@last"
+SECOND = "second_corruption_patch@last"
 
 
 def blocks(path):
@@ -90,14 +85,6 @@ def test_the_head_that_does_the_tasks_is_found(finished):
         assert effects[layer, head] > 0.9
         effects[layer, head] = 0
         assert abs(effects).max() < 0.1
-
-
-def test_fingerprints_are_those_of_earlier_versions(finished):
-    """Else a run that was begun by one is refused to go on."""
-    assert {label: method.parts["always_a"].fingerprint for label, method in stored(finished).blocks.items()} == {
-        "denoising_patch@last": "92f300b96da035afc2c88bfb5b9d2f44",
-        "mean_ablation@all": "d8b383cac0235a10d6b05bf6d38e8cb7",
-    }
 
 
 def test_a_run_again_leaves_every_finished_file_alone(model, options, finished, tmp_path, files):
@@ -162,28 +149,6 @@ def test_more_tasks_and_methods_extend_a_folder(model, options, finished, tmp_pa
 
 
 # ------------------------------------------------------------------------------------------------------- controls
-def test_what_the_controls_say_of_the_head_that_does_the_tasks(model, all_options):
-    """It names the output that is seen most often. Another wrong output, and the right one of another query."""
-    chosen = {"methods": ["denoising_patch", SECOND, OTHER_ITEM], "tasks": ["always_a"]}
-    found = hc.run(model, **all_options | chosen)["always_a"]
-    shares = {}
-    for label in ("denoising_patch@last", SECOND, OTHER_ITEM):
-        block = found[label].sel(metric="logit_diff", layer=COUNTING_HEAD[0], head=COUNTING_HEAD[1])
-        shares[label] = (block.patched - block.corrupted) / (block.clean - block.corrupted).mean("prompt")
-    assert shares["denoising_patch@last"].mean() > 0.9
-    assert abs(shares[OTHER_ITEM] - shares["denoising_patch@last"]).max() < 0.1  # always the same answer
-    block = found[SECOND].isel(metric=0).sel(layer=COUNTING_HEAD[0], head=COUNTING_HEAD[1])
-    assert {name.startswith("always") for name in block.second_task.values} == {True}
-    assert (abs(block.patched) < 0.15 * block.clean).all()  # a third output: the two others are level
-
-
-def test_another_second_corruption_is_another_plan_for_its_blocks_alone(model, all_options, tmp_path, monkeypatch):
-    chosen = all_options | {"methods": ["denoising_patch", "second_corruption_patch"], "tasks": ["always_a"]}
-    hc.run(model, out=tmp_path, **chosen)
-    monkeypatch.setattr("headcats.prompts.corruption.SecondLabels.draw", lambda *args: None)
-    hc.run(model, out=tmp_path, **chosen | {"methods": ["denoising_patch"]})
-    with pytest.raises(PlanError, match=rf"{SECOND}\.nc .*prompts"):
-        hc.run(model, out=tmp_path, **chosen)
 
 
 def test_prompts_without_second_corruption_are_counted(model, options, tmp_path, caplog):
@@ -220,15 +185,6 @@ def test_order_and_number_of_tasks_and_methods_change_no_number(model, options, 
     assert_same_numbers(other, hc.load(finished), tasks=tasks)
 
 
-def test_several_metrics_come_from_one_sweep(model, options, finished):
-    chosen = {"tasks": ["always_a"], "methods": ["denoising_patch"]}
-    both = hc.run(model, **options | chosen, metrics=["prob", "logit_diff"])
-    block = both["always_a"][METHODS[0]].to_dataset()
-    assert block.metric.values.tolist() == ["prob", "logit_diff"]
-    single = hc.load(finished)["always_a"][METHODS[0]].to_dataset()
-    xr.testing.assert_allclose(block.sel(metric=["logit_diff"]), single, rtol=0, atol=1e-4)
-
-
 # ----------------------------------------------------------------------------------------------- another plan
 def test_another_plan_or_model_is_refused_and_nothing_changes(model, other_model, options, finished, files):
     before = files(finished)
@@ -240,14 +196,6 @@ def test_another_plan_or_model_is_refused_and_nothing_changes(model, other_model
         with pytest.raises(PlanError, match=named):
             hc.run(scored, out=finished, **options | changed)
     assert files(finished) == before
-
-
-def test_a_suite_that_has_changed_under_its_name_is_refused(model, options, finished, files):
-    before = files(finished)
-    changed = options["suite"].with_tasks(constant("always_b", "w46", "linguistic"))
-    with pytest.raises(PlanError, match=r"'always_a' .*prompts .*--out"):
-        hc.run(model, out=finished, **options | {"suite": changed, "tasks": ["always_a"]})
-    assert blocks(finished) == {name: value for name, value in before.items() if name.startswith("blocks")}
 
 
 # ------------------------------------------------------------------------------------------------------ refusals
@@ -351,22 +299,6 @@ def test_a_run_whose_methods_score_no_task_is_an_error(model, options):
 
 
 # --------------------------------------------------------------------------------------------------- at the same time
-def test_a_second_run_into_a_folder_is_refused_before_the_model_is_loaded(model, options, tmp_path, monkeypatch):
-    monkeypatch.setattr("headcats.results.writer._PATIENCE", 0.0)
-    told = []
-
-    def second():
-        try:
-            hc.run("no such model", out=tmp_path / "r", **options)
-        except OccupiedError as error:
-            told.append(str(error))
-
-    with ResultsFolder(tmp_path / "r").writing("headcats run"):
-        thread = threading.Thread(target=second)
-        thread.start()
-        thread.join()
-    assert len(told) == 1
-    assert "`headcats merge`" in told[0]
 
 
 # ------------------------------------------------------------------------------------------------- a damaged manifest
@@ -441,18 +373,6 @@ def test_numbers_of_two_versions_of_somebodys_code_are_not_mixed(model, options,
     assert blocks(tmp_path) == before
 
 
-def test_a_task_with_a_gap_names_the_options_that_measure_it_and_no_suite_is_tried(model, caplog, monkeypatch):
-    monkeypatch.setattr("headcats.study.skipped.registered_names", lambda kind: pytest.fail("suites are tried"))
-    options = {"suite": SUITE, "tasks": ["shifted"], "n_prompts": 8, "n_demos": 2, "methods": ["zero_ablation@last"]}
-    named = "--min-accuracy 0 --min-logit-diff 0 (min_accuracy=0, min_logit_diff=0)"
-    with pytest.raises(DataError, match=re.escape(named)):
-        hc.run(model, **options)
-    with caplog.at_level(logging.WARNING, "headcats"):
-        validate(model, **options)
-    assert named in caplog.text
-    assert list(RunResults(hc.run(model, **options, min_accuracy=0, min_logit_diff=0)).tasks) == ["shifted"]
-
-
 # ------------------------------------------------------------------------------------ memory and paths that are told
 @pytest.fixture(scope="module")
 def one_task(options):
@@ -475,38 +395,3 @@ def test_a_run_says_what_it_needs_and_which_path_ran(model, one_task, caplog):
     for label, name in (("denoising_patch@last", "last_position"), ("zero_ablation@all", "suffix")):
         assert f"{label}: 1 task by path '{name}'; self-check " in text
         assert results["always_a"][label].attrs["path"] == name
-
-
-def test_paths_are_counted_per_method():
-    fast, slow, skipped = BlockRecord(path="suffix", self_check="passed"), BlockRecord(path="hooked"), BlockRecord()
-    methods = {
-        "m@all": MethodRecord({"a": fast, "b": fast, "c": skipped}),
-        "n@last": MethodRecord({"b": slow}),
-    }
-    manifest = Manifest(tasks=dict.fromkeys("abc", TaskRecord()), blocks=methods)
-    lines = paths_used(manifest, ["m@all", "n@last"])
-    assert [re.findall(r"^\S+: \d+ tasks?\b|'\w+'|self-check \w+", line) for line in lines] == [
-        ["m@all: 2 tasks", "'suffix'", "self-check passed"],
-        ["n@last: 1 task", "'hooked'"],
-    ]
-    told = paths_used(manifest, ["m@all", "n@last"], before={("a", "m@all"), ("b", "n@last")})
-    assert [line.partition(" by")[0] for line in told] == ["m@all: 1 task"]
-
-
-def test_a_finished_run_that_is_repeated_tells_of_no_self_check_and_of_a_path_in_vain(
-    model, one_task, tmp_path, caplog
-):
-    told = []
-    for path in ("auto", "auto", "hooked"):
-        caplog.clear()
-        with caplog.at_level(logging.INFO, logger="headcats"):
-            hc.run(model, out=tmp_path, path=path, **one_task)
-        told.append([line.partition(":")[0] for line in caplog.messages if " by path " in line])
-    assert told == [["denoising_patch@last"], [], []]
-    (line,) = [line for line in caplog.messages if "did nothing" in line]
-    assert line.startswith("path='hooked'")
-    assert "denoising_patch@last" in line
-    paths = {"m@all": "suffix", "n@last": "hooked", "o@all": ""}
-    methods = {label: MethodRecord({"a": BlockRecord(path=path)}) for label, path in paths.items()}
-    manifest = Manifest(tasks={"a": TaskRecord()}, blocks=methods)
-    assert other_paths(manifest, ["m@all", "n@last", "o@all"], "hooked") == ["m@all"]

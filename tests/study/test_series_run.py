@@ -176,16 +176,6 @@ def others(tmp_path_factory):
     return {"copy": counting_folder(home / "copy"), "large": counting_folder(home / "large", n_layers=3)}
 
 
-def test_nothing_is_left_of_a_series_that_scored_nothing(checkpoints, tmp_path, monkeypatch):
-    def full(*arguments, **options):
-        raise StorageError("No space.")
-
-    monkeypatch.setattr(series_run, "score_study", full)
-    with pytest.raises(StorageError, match="No space"):
-        hc.run_series(checkpoints, ["step10"], out=tmp_path / "out", **PLAN)
-    assert not (tmp_path / "out").exists()
-
-
 def test_the_folder_of_one_model_is_no_series(checkpoints, folder, tmp_path):
     with pytest.raises(StorageError, match="one model"):
         hc.run_series(checkpoints, ["step20"], out=folder / "step10", **PLAN)

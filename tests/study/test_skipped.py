@@ -1,15 +1,12 @@
 """A model that can do no task of a suite: which suites it can do something of."""
 
-import copy
 import logging
 
 import pytest
-import torch
 
 import headcats as hc
 from headcats.base import registry
 from headcats.base.errors import DataError
-from headcats.study.own_template import with_own_template
 from headcats.study.plan import plan
 from headcats.study.skipped import advice_on_suites
 from headcats.study.validation import validate
@@ -39,38 +36,6 @@ def named(advice):
 def test_suites_are_named_that_the_model_can_do_something_of(model, few_suites):
     advice = advice_on_suites(model, plan(suite="ioi", n_prompts=8), refused_by=["min_accuracy"])
     assert named(advice) == ["induction", "icl"]
-
-
-@pytest.mark.slow
-def test_a_model_that_can_do_nothing_is_told_so(few_suites):
-    """Its tokenizer knows all words of `icl`; random weights know nothing."""
-    model = hc.load_model("mini", device="cpu")
-    with torch.no_grad():
-        model.model.unembed.W_U.copy_(model.model.unembed.W_U.flip(-1))
-    advice = advice_on_suites(model, plan(suite="induction", n_prompts=8), refused_by=["min_accuracy"])
-    assert "icl, greater_than" in advice
-    assert named(advice) == []
-
-
-@pytest.mark.slow
-def test_the_template_is_that_of_the_study(model, few_suites):
-    """The model was trained on such a conversation, with arrows between messages; `so` is a word that it lacks."""
-    turn = "{{ m['content'] + ' →' if m['role'] == 'user' else ' ' + m['content'] + '\\n' }}"
-    for start, suites in (("", ["icl"]), ("so", [])):
-        tokenizer = copy.deepcopy(model.tokenizer)
-        tokenizer.chat_template = f"{start}{{% for m in messages %}}{turn}{{% endfor %}}"
-        chatty = hc.load_model(model, tokenizer=tokenizer)
-        study = with_own_template(plan(suite="induction", n_prompts=8, template="chat"), chatty)
-        assert named(advice_on_suites(chatty, study, refused_by=["prompts"])) == suites
-
-
-def test_a_suite_that_cannot_be_asked_is_not_named(model, few_suites, monkeypatch):
-    def broken(name):
-        raise DataError("no such file")
-
-    study = plan(suite="ioi", n_prompts=8)
-    monkeypatch.setattr("headcats.study.skipped.suite", broken)
-    assert named(advice_on_suites(model, study, refused_by=["prompts"])) == []
 
 
 def test_other_suites_are_no_advice_where_something_else_is_wrong(model):

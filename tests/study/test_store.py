@@ -8,7 +8,6 @@ import pytest
 
 import headcats as hc
 from headcats.base.errors import UnknownNameError
-from headcats.results import compact
 from headcats.results.compact import COMPACT, ROUNDED, WHOLE, loss_of
 from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
@@ -66,15 +65,6 @@ def test_a_compact_run_goes_on_whole_or_compact(model, options, tmp_path, files)
     assert {name: files(out, "blocks/**/*.nc")[name] for name in before} == before
     stores = {label: loss_of(block) is not None for (_, label), block in blocks(more).items()}
     assert stores == {"denoising_patch@last": True, "mean_ablation@all": False}
-
-
-def test_blocks_that_would_lose_too_much_are_whole_and_counted(model, options, tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(compact, "BOUND", -1.0)
-    options = options | {"methods": ["denoising_patch"]}
-    with caplog.at_level(logging.INFO, logger="headcats"):
-        results = hc.run(model, out=tmp_path / "r", store="compact", **options)
-    assert {loss_of(block).store for block in blocks(results).values()} == {WHOLE}
-    assert any(f"{len(blocks(results))} would lose more" in record.message for record in caplog.records)
 
 
 def test_merging_makes_a_folder_compact_and_whole_again(finished, tmp_path):

@@ -5,7 +5,7 @@ import logging
 from dataclasses import replace
 
 import pytest
-from counting import INPUTS, constant, finished_pairs
+from counting import constant, finished_pairs
 from for_each import for_each
 
 import headcats as hc
@@ -51,18 +51,6 @@ def test_the_prompts_of_a_run_are_made_again_from_what_it_kept(model, mine):
     for name, each in prepared.items():
         assert tuple(batch.fingerprint() for batch in each.scored) == record[name].prompt_hash
     assert [entry["name"] for entry in json.loads(results.attrs["categories"])][:2] == ["Knowledge", "Linguistic"]
-
-
-def test_pairs_that_another_call_would_give_otherwise_are_kept(model, options):
-    calls = iter(range(100))
-
-    def moody(n, *, seed):
-        return [(word, f"w{40 + next(calls) % 2}") for word in INPUTS]
-
-    suite = options["suite"].with_tasks(Task("moody", "knowledge", "made up", moody))
-    results = RunResults(hc.run(model, suite=suite, tasks=["always_a"], **FEW))
-    (batch,) = Preparation(model, restored_study(results)).of("always_a").scored
-    assert (batch.fingerprint(),) == results.manifest.tasks["always_a"].prompt_hash
 
 
 # ------------------------------------------------------------------------------------------------- into a folder
@@ -147,12 +135,6 @@ def test_what_results_name_as_their_suite_is_not_opened(model, tmp_path, monkeyp
     assert list(restored_study(RunResults(hc.load(folder)), mine).pairs) == ["a", "b"]
 
 
-def test_results_without_a_suite_take_a_registered_one(model, tmp_path):
-    results = RunResults(hc.run(model, suite="counting", tasks=["always_a"], **FEW))
-    results.attrs.pop("suite")
-    assert restored_study(RunResults(results.tree)).suite.source == "counting"
-
-
 def test_a_list_that_is_used_up_is_told_when_it_is(model, caplog):
     suite = hc.make_suite([finished("a", "x"), finished("b", "y")], name="s")
     options = {**OPTIONS, "methods": ["denoising_patch@last"]}
@@ -167,23 +149,3 @@ def test_a_list_that_is_used_up_is_told_when_it_is(model, caplog):
     caplog.clear()
     hc.run(model, suite=suite, **options | {"n_prompts": 4})
     assert "evidence" not in caplog.text
-
-
-@pytest.mark.slow
-def test_more_pairs_behind_those_of_the_run_are_held_out(model):
-    def at_length(n_lines):
-        for i, pair in enumerate(finished_pairs(0, seed=0)):
-            clean, corrupted = (
-                "".join(f"w{(i + k + shift) % 24} → {word}\n" for k in range(n_lines)) + f"w{i} →"
-                for shift, word in ((1, "w40"), (6, "w41"))
-            )
-            yield replace(pair, key=f"{pair.key}, {n_lines}", clean=clean, corrupted=corrupted)
-
-    def suite(n):
-        pairs = [pair for n_lines in range(1, 6) for pair in at_length(n_lines)][:n]
-        return hc.make_suite([finished(name, category, pairs) for name, category in ("ax", "bx", "cy", "dy")])
-
-    results = hc.run(model, suite=suite(40), **OPTIONS | {"methods": ["denoising_patch@last"], "n_prompts": 24})
-    with pytest.raises(DataError, match="no prompt"):
-        hc.run_evidence(model, results, **QUICK)
-    assert hc.run_evidence(model, results, suite=suite(100), **QUICK)["specificity"]["n_prompts"].min() > 1
