@@ -21,7 +21,6 @@ from .reports.exporting import export as export
 from .reports.page.writing import report as report
 from .prompts.batch import PromptBatch as PromptBatch
 from .prompts.pair import PromptPair as PromptPair, SecondCorruption as SecondCorruption
-from .results.difference import diff as diff
 from .results.loading import load as load
 from .results.run_results import suite_blocks as suite_blocks
 from .results.sharing import push as push

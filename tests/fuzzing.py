@@ -213,7 +213,6 @@ def read_all(folder: Path) -> None:
     if run.tasks:
         map_tables(run, MapSpec.parse().resolve(run))
     hc.report(folder)
-    hc.diff(folder, folder)
 
 
 def damage(path: Path, draw: random.Random, read: Callable[[], object]) -> None:

@@ -28,8 +28,8 @@ Examples:
 - `headcats evidence results/mini-icl` tests its categories on new prompts
 - `headcats run --help` shows the options and examples of a command
 
-Exit codes: 0 done; 2 wrong input, with one message on stderr; 3 `headcats validate` found no task that can be scored,
-or `headcats diff` a difference; 130 or 143 stopped by Ctrl-C or SIGTERM; 1 anything else.
+Exit codes: 0 done; 2 wrong input, with one message on stderr; 3 `headcats validate` found no task that can be scored;
+130 or 143 stopped by Ctrl-C or SIGTERM; 1 anything else.
 
 To complete names and results folders in your shell: `headcats --install-completion`
 """

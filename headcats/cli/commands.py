@@ -21,7 +21,6 @@ _ENDINGS: dict[str, str | None] = {
     "report": "",
     "figure": "",
     "compare": "",
-    "diff": "",
     "evidence": "; the same command starts again from zero",
     "views": "",
     "merge": "",

@@ -19,7 +19,7 @@ from headcats.base.registry import names
 from headcats.cli.commands import callback
 
 COMMANDS = (
-    "run", "validate", "plan", "map", "report", "figure", "compare", "diff", "evidence", "views", "merge", "export",
+    "run", "validate", "plan", "map", "report", "figure", "compare", "evidence", "views", "merge", "export",
     "push", "list",
 )  # fmt: skip
 

@@ -11,7 +11,6 @@ import xarray as xr
 from headcats.evidence.comparison.method_agreement import disagreements
 from headcats.evidence.comparison.runs import TASKS, Runs
 from headcats.reports.text.agreement import approximation_findings
-from headcats.results.difference import ROUNDING, SAME
 from headcats.results.finding import (
     Finding,
     Short,
@@ -81,23 +80,6 @@ def plan_findings(runs: Runs) -> Iterator[Finding]:
     if tasks is not None:
         rows.append([TASKS, *_task_texts(tasks)])
     yield table("plans.differences", ["", *runs], rows) if rows else line("plans.same")
-
-
-def difference_findings(compared: xr.Dataset) -> Iterator[Finding]:
-    """Findings on `hc.diff`: how many blocks agree, and every one that does not."""
-    blocks = compared.to_dataframe()
-    rounded = blocks[blocks["state"] == ROUNDING]
-    yield line("diff.agreeing", n=len(blocks), same=int((blocks["state"] == SAME).sum()), rounded=len(rounded))
-    if len(rounded):
-        furthest = rounded.loc[(rounded["largest"] / rounded["rounding"]).idxmax()]
-        yield line("diff.rounding", largest=furthest["largest"], rounding=furthest["rounding"])
-    apart = blocks[~blocks["state"].isin([SAME, ROUNDING])]
-    rows = [
-        [row.task, row.method, row.state, "-" if np.isnan(row.largest) else f"{row.largest:.3g}"]
-        for row in apart.itertuples()
-    ]
-    if rows:
-        yield table("diff.apart", ["task", "method", "state", "largest difference"], rows)
 
 
 def value_text(value: object) -> str:
