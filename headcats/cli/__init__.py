@@ -31,7 +31,7 @@ Examples:
 Exit codes: 0 done; 2 wrong input, with one message on stderr; 3 `headcats validate` found no task that can be scored;
 130 or 143 stopped by Ctrl-C or SIGTERM; 1 anything else.
 
-To complete names and results folders in your shell: `headcats --install-completion`
+To complete commands, options and paths in your shell: `headcats --install-completion`
 """
 # Numbers of mallopt(3), and the largest threshold.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX, _MOST = -1, -4, 2**31 - 1

@@ -16,7 +16,7 @@ from headcats.base.registry import lookup
 from headcats.categories.map_result import MapResult, block_title
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, refuse_unused
 from headcats.categories.map_tables import kept_map
-from headcats.cli import arguments, completion
+from headcats.cli import arguments
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn
 from headcats.evidence.comparison.method_agreement import run_agreement
@@ -45,9 +45,7 @@ class Given:
 
 
 def figure_command(
-    name: Annotated[
-        str, typer.Argument(help="Name of a figure; see `headcats list figures`.", autocompletion=completion.figures)
-    ],
+    name: Annotated[str, typer.Argument(help="Name of a figure; see `headcats list figures`.")],
     folder: arguments.Source,
     destination: Annotated[Path, typer.Option("--out", help="File to write: .html, .png, .svg or .pdf.")],
     method: arguments.Method = None,

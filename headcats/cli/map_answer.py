@@ -17,6 +17,7 @@ from headcats.categories.map_result import MapResult
 from headcats.categories.membership import head_table
 from headcats.cli.answer import Answer
 from headcats.cli.console import warn
+from headcats.figures.colours import listed_colours
 from headcats.reports.page.material import Material
 from headcats.reports.text.answer import prompts_lacking, prompts_wanted, toy_model_warning
 from headcats.reports.text.short import relation_numbers, short_map
@@ -33,8 +34,6 @@ _KV_PAIRS = ["kv_pairs", "kv_pairs_expected", "kv_pairs_p", "kv_pairs_q"]
 
 def short_run(run: RunResults, result: MapResult, place: Place, evidence: xr.DataTree | None = None) -> Short:
     """The short answer of `headcats run`, `map` and `evidence`; without `evidence`, with the tests that are saved."""
-    from headcats.figures.colours import listed_colours  # with plotly, which completion does without
-
     toy, colours = toy_model_warning(run.manifest_or_empty.model), listed_colours(result.overlap)
     if not result.is_scored:
         has_others = result.block is None or len(run.joint_blocks) + len(run.scored) > 1

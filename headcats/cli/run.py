@@ -15,7 +15,6 @@ from headcats.base.registry import lookup
 from headcats.categories.map_result import block_title
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import scored_map
-from headcats.cli import completion
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Details
 from headcats.cli.commands import stopping
@@ -48,7 +47,7 @@ _PRESET = "Options of a paper, see `headcats list presets`; other options win ov
 def run_command(
     given: dict[str, Any],
     study_file: Annotated[Path | None, typer.Argument(help="A study.toml with the options below; options win.")] = None,
-    preset: Annotated[str | None, typer.Option("--preset", help=_PRESET, autocompletion=completion.presets)] = None,
+    preset: Annotated[str | None, typer.Option("--preset", help=_PRESET)] = None,
     views: Annotated[
         bool, typer.Option("--views/--no-views", help="Draw attention patterns of the heads, in DIR/views.")
     ] = True,
