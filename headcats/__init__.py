@@ -56,11 +56,11 @@ those of another package do: a method is `hc.methods.<name>`.
 
 ## Look at it
 
-`report` writes one page that explains finished results, `write_views` pages that show where the heads of every category
-look, and `attention` shows in a notebook where chosen heads look in a text; the functions of `headcats.figures` draw
-single figures. In a notebook, results, scores, memberships and overlaps show a small map and a table of categories, and
-figures keep a static picture beside the interactive one. `export` writes effects as files for other programs, and
-`push` puts results on the Hugging Face hub, where `load` reads them by `hf://owner/name`.
+`report` writes one page that explains finished results, with where the heads of every category look after
+`save_attention`; `attention` shows in a notebook where chosen heads look in a text, and the functions of
+`headcats.figures` draw single figures, which keep a static picture beside the interactive one in a notebook. `export`
+writes effects as files for other programs, and `push` puts results on the Hugging Face hub, where `load` reads them by
+`hf://owner/name`.
 
 ## Ways to score, to judge and to draw
 

@@ -38,4 +38,4 @@ from .sweeps.intervention import Intervention as Intervention
 from .tasks.definition import Task as Task, task as task
 from .tasks.suites import Suite as Suite, make_suite as make_suite, suite as suite
 from .reports.attention.inline import attention as attention
-from .reports.attention.writing import write_views as write_views
+from .reports.attention.saving import save_attention as save_attention

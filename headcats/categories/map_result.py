@@ -1,6 +1,6 @@
 """The result of a map: heads of every category by one way to judge a run, and the maps that could contradict it.
 
-Terminal, JSON, page, cards and notebook are views of it: what is counted or named is so here, once.
+Terminal, JSON, page and cards are views of it: what is counted or named is so here, once.
 """
 
 from collections.abc import Mapping, Sequence

@@ -22,7 +22,6 @@ _ENDINGS: dict[str, str | None] = {
     "figure": "",
     "compare": "",
     "evidence": "; the same command starts again from zero",
-    "views": "",
     "merge": "",
     "export": "",
     "push": "; the same command starts again",

@@ -116,17 +116,13 @@ def test_a_live_report_is_one_click_from_the_start(site: Path) -> None:
     assert 'href="live/report.html"' in pages(site)["index.html"]
     report = (site / "live" / "report.html").read_text(encoding="utf-8")
     assert hc.__version__ in report
-    for view in set(re.findall(r'href="(views/[^"#]+)"', report)):
-        assert (site / "live" / view).is_file()
 
 
-def test_the_report_comes_with_its_views_and_leaves_the_run_as_it_is(small_run: SmallRun, tmp_path: Path) -> None:
+def test_the_report_leaves_the_run_as_it_is(small_run: SmallRun, tmp_path: Path) -> None:
     run = shutil.copytree(small_run.folder, tmp_path / "run")
-    (run / "views").mkdir()
-    (run / "views" / "plural.html").write_text("<html></html>", encoding="utf-8")
     before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
     files = report_of(run)
-    assert set(files) == {"report.html", "views/plural.html"}
+    assert set(files) == {"report.html"}
     assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
 
 

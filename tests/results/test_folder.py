@@ -212,7 +212,7 @@ def test_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(tmp_path, name):
 
 @for_each(
     "name",
-    ["blocks", f"blocks/{LABEL}", f"blocks/{LABEL}/a.nc", "suite.json", "evidence", ".kept", "views"],
+    ["blocks", f"blocks/{LABEL}", f"blocks/{LABEL}/a.nc", "suite.json", "evidence", ".kept"],
 )
 def test_a_link_out_of_the_folder_is_refused(tmp_path, name):
     path = folder(tmp_path / "r", "a")
@@ -286,7 +286,7 @@ def readers_and_writers(model):
         lambda path: ResultsFolder(path).read_manifest(),
         hc.report,
         lambda path: hc.run_evidence(model, path),
-        lambda path: hc.write_views(model, path),
+        lambda path: hc.save_attention(model, path),
         hc.load_model,
         lambda path: hc.run(model, suite="icl", out=path),
     ]

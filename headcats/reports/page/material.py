@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import xarray as xr
@@ -20,11 +21,10 @@ from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import (
     Robustness,
     Saved,
-    SavedView,
     robustness_folder,
+    saved_attention,
     saved_evidence,
     saved_robustness,
-    saved_views,
 )
 from headcats.reports.text.answer import (
     approximated,
@@ -137,18 +137,9 @@ class Material:
         return [self.spec.evidence_folder(self.run, ablated=positions) for positions in ("last", "all")]
 
     @cached_property
-    def views(self) -> list[SavedView]:
-        """Attention views that lie in the folder."""
-        return list(self._views.contents.values())
-
-    @property
-    def unusable_views(self) -> dict[str, str]:
-        """File of a view that cannot be shown -> why."""
-        return self._views.problems
-
-    @cached_property
-    def _views(self) -> Saved[SavedView]:
-        return saved_views(self.run)
+    def attention(self) -> Saved[dict[str, Any]]:
+        """Where heads of each category look, as it is saved."""
+        return saved_attention(self.run)
 
     @cached_property
     def robustness(self) -> Saved[Robustness]:
@@ -240,7 +231,7 @@ class Material:
 
         "DIR" stands for a folder that the reader has to make: what it says is saved nowhere else.
         """
-        saves = name in ("evidence", "compare", "views")
+        saves = name in ("evidence", "compare")
         place = None if self.place is None or (saves and self.place.on_hub) else self.place
         folder = "DIR" if place is None else shlex.quote(place.shown)
         values = {} if self.map is None else self.map.options

@@ -79,9 +79,8 @@ def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]
         "kv_head": _kv_heads(material, grid),
         "scales": {"effect": _scale(DIVERGING), "score": _scale(_SEQUENTIAL)},
         "missing": _missing(described),
-        "views": [
-            {"category": view.title, "href": material.address(view.path), "thumbnails": view.thumbnails}
-            for view in material.views
+        "attention": [
+            {"category": category, "thumbnails": pictures} for category, pictures in material.attention.contents.items()
         ],
         **_categories(material, grid),
     }

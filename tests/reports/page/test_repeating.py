@@ -43,7 +43,7 @@ def test_commands_take_a_folder_of_any_name_and_do_not_show_where_it_lies(
     folder = Path(shutil.copytree(counting_run, place, ignore=shutil.ignore_patterns("evidence")))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    parts = parts_of(folder, "answer caution evidence robustness views explorer tasks run methods", min_tasks=1)
+    parts = parts_of(folder, "answer caution evidence robustness explorer tasks run methods", min_tasks=1)
     assert tmp_path.name not in str(parts)
     drawn = [part for part in parts if isinstance(part, Drawn)]
     shown = [part.text for part in parts if isinstance(part, Code)] + [part.code for part in drawn]
@@ -51,13 +51,13 @@ def test_commands_take_a_folder_of_any_name_and_do_not_show_where_it_lies(
     drawing = [command for command in commands if command[1] == "figure"]
     assert [command[2:4] for command in drawing] == [["method_agreement", folder.name]]
     others = [command[1:] for command in commands if command[1] != "figure"]
-    assert {command for command, *_ in others} == {"evidence", "compare", "views", "report"}
+    assert {command for command, *_ in others} == {"evidence", "compare", "report"}
     for command, *arguments in others:
         # Evidence is on scores, not on memberships.
         assert arguments == [folder.name, *(["--min-tasks", "1"] if command != "evidence" else [])]
     # Within the folder where one is, its path from there.
     monkeypatch.chdir(tmp_path)
-    (command,) = codes(folder, "views")
+    (command,) = codes(folder, "evidence")
     assert shlex.split(command)[2] == f"{folder.name}/{folder.name}"
 
 

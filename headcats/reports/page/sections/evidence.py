@@ -146,6 +146,8 @@ def _of_run(material: Material) -> Iterator[Finding]:
     if dropped:
         reasons = [line("caution.because", n=count, reason=reason) for reason, count in dropped.most_common(3)]
         yield note("caution.dropped", n=dropped.total(), reasons=reasons)
+    for file, problem in material.attention.problems.items():
+        yield note("caution.attention", file=file, problem=problem)
     hooked = {label for _, label, path, check in material.paths if path == "hooked" and "fail" in check}
     if hooked:
         yield note("caution.hooked", methods=sorted(hooked))
