@@ -141,21 +141,14 @@ function reserveRoom() {
   for (const [around, height] of heights) if (height) around.style.height = `${height}px`;
 }
 
-// Below every figure: the lines of Python that draw it, and pictures of it.
+// Below every figure: pictures of it.
 function toolsOf(figure) {
-  const code = figure.querySelector(".code");
   const picture = (format) => {
     const button = element("button", { type: "button" }, format.toUpperCase());
     button.addEventListener("click", () => savePicture(figure, format));
     return button;
   };
-  const tools = element("p", { class: "figure-tools" }, picture("png"), picture("svg"));
-  if (code) {
-    const copy = element("button", { type: "button" }, "Copy code");
-    copy.addEventListener("click", () => copyText(code.textContent, copy));
-    tools.prepend(copy);
-  }
-  return tools;
+  return element("p", { class: "figure-tools" }, picture("png"), picture("svg"));
 }
 
 async function savePicture(figure, format) {

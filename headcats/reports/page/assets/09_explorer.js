@@ -58,10 +58,7 @@ function numbersOf(block, row) {
 
 function explore() {
   const [block, row] = chosenRow(), { listed } = numbersOf(block, row);
-  const figure = explorerPlot.closest("figure"), code = block.code.replace("{row}", JSON.stringify(block.names[row]));
-  figure.querySelector(".code").textContent = code;
-  figure.querySelector(".figure-tools button").hidden = !code; // it copies the lines
-  drawAgain(figure);
+  drawAgain(explorerPlot.closest("figure"));
   listed.sort((a, b) => Math.abs(b[2]) - Math.abs(a[2]));
   const shown = listed.slice(0, TOP).map(([layer, head, value]) => element("span", {}, headButton(layer, head), ` ${fixed(value)} `));
   document.getElementById("explorer-top").replaceChildren(element("p", {}, `Largest (${block.unit}): `, ...shown));

@@ -12,13 +12,11 @@ from headcats.base.registry import lookup
 from headcats.categories.map_spec import EVIDENCE
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Facts, Folded, Part, section
-from headcats.reports.page.python_lines import figure_command
 from headcats.reports.page.saved import Robustness
 from headcats.reports.text.agreement import agreement_findings, half_findings, pair_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.finding import Finding, line, note, templates
 from headcats.results.head_axes import HEAD
-from headcats.results.place import Place
 from headcats.results.records import NOT_USED
 from headcats.results.tables import as_written
 
@@ -34,7 +32,7 @@ def evidence(material: Material) -> Iterator[Part]:
     # All of the suite: an older test may be of more categories than the map.
     categories = json.dumps(material.run.manifest.category_entries())
     for place, tree in enumerate(material.evidence):
-        yield from _whole(_test(tree, f"own_{place}", categories, material.place), EVIDENCE, command="evidence")
+        yield from _whole(_test(tree, f"own_{place}", categories), EVIDENCE, command="evidence")
     if not material.evidence:
         if material.spec.sign == "suppressing":
             yield line("evidence.helping_only")
@@ -47,7 +45,7 @@ def evidence(material: Material) -> Iterator[Part]:
         yield _unusable(folder, problem)
     for place, (folder, tree) in enumerate(material.other_evidence.items()):
         name = folder.removeprefix(f"{EVIDENCE}-") if folder != EVIDENCE else "the default"
-        parts = _whole(_test(tree, f"other_{place}", categories, material.place), folder, command="evidence")
+        parts = _whole(_test(tree, f"other_{place}", categories), folder, command="evidence")
         yield Folded(line("evidence.other_choice", name=name), parts)
 
 
@@ -92,23 +90,18 @@ def _robustness(saved: Robustness, sign: str) -> Iterator[Part]:
         yield Folded(line("robustness.pairs"), in_pairs)
 
 
-def _test(tree: xr.DataTree, name: str, categories: str, place: Place | None) -> Iterator[Part]:
+def _test(tree: xr.DataTree, name: str, categories: str) -> Iterator[Part]:
     """The figures and the verdicts; what the numbers say, how heads were tested and the numbers themselves folded."""
-    options = json.loads(tree.attrs["options"])
-    chosen = {option: str(options[option]) for option in ("method", "metric", "effect", "positions")}
     # With the colours of the suite.
     relabelling, curves = (
         tree[name].to_dataset().assign_attrs(categories=categories) for name in ("relabelling", "curves")
     )
     if relabelling.sizes["relabelling"]:
-        figure, code = (
-            lookup("figure", "relabelled_tasks")(relabelling),
-            figure_command(place, "relabelled_tasks", chosen),
-        )
-        yield Drawn(f"relabelled_tasks_{name}", figure, line("evidence.relabelled_figure"), code=code)
+        figure = lookup("figure", "relabelled_tasks")(relabelling)
+        yield Drawn(f"relabelled_tasks_{name}", figure, line("evidence.relabelled_figure"))
     if bool(curves["damage"].notnull().any()):
-        figure, code = lookup("figure", "ablation_curves")(curves), figure_command(place, "ablation_curves", chosen)
-        yield Drawn(f"ablation_curves_{name}", figure, line("evidence.curves_figure"), code=code)
+        figure = lookup("figure", "ablation_curves")(curves)
+        yield Drawn(f"ablation_curves_{name}", figure, line("evidence.curves_figure"))
     tested, *findings, verdicts, units = evidence_findings(tree)
     start = [finding.id for finding in findings].index("evidence.reading")
     yield verdicts

@@ -1,7 +1,7 @@
 """Heads of the map, what categories share, and what other methods say of heads."""
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -22,7 +22,6 @@ from headcats.figures.overlap_map import overlap_map
 from headcats.figures.set_counts import set_counts
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, drawn_or_why_not, section
-from headcats.reports.page.python_lines import figure_command, figure_lines
 from headcats.reports.text.comparison import method_findings
 from headcats.reports.text.maps import difference_table, head_findings, shared_findings, unit_note
 from headcats.reports.text.short import block_findings, suite_findings
@@ -58,14 +57,13 @@ def heads(material: Material) -> Iterator[Part]:
     if undecided.any():
         yield Folded(line("map.undecided_heads", n=int(undecided.sum())), tuple(_undecided(overlap, undecided)))
     yield Folded(line("map.criteria"), (*head_findings(result),))
-    code = functools.partial(figure_lines, material.place, material.spec)
     draw = functools.partial(overlap_map, overlap, title=material.spec.title)
     # Colours alone tell few categories apart: of more there is no such figure.
-    of_map = drawn_or_why_not("overlap_map", draw, line("map.figure"), code("overlap_map(overlap)"), "layer-head")
+    of_map = drawn_or_why_not("overlap_map", draw, line("map.figure"), "layer-head")
     yield Folded(line("map.one_per_category"), (of_map,))
     if result.inside.any():
         draw = functools.partial(layer_profile, overlap)
-        profile = drawn_or_why_not("layer_profile", draw, line("map.layers_figure"), code("layer_profile(overlap)"))
+        profile = drawn_or_why_not("layer_profile", draw, line("map.layers_figure"))
         yield Folded(line("map.where"), (profile,))
     # Figures registered by another package, or in a notebook, that read one of the tables of the map.
     for name in names("figure"):
@@ -74,7 +72,7 @@ def heads(material: Material) -> Iterator[Part]:
             yield Heading(name)
             shown_as = line("map.registered_figure", name=name)
             of_other = functools.partial(draw, material.tables[reads(draw)])
-            yield drawn_or_why_not(name, of_other, shown_as, code(f"{name}({reads(draw)})"))
+            yield drawn_or_why_not(name, of_other, shown_as)
 
 
 def _table(rows: pd.DataFrame) -> Table:
@@ -136,9 +134,8 @@ def shared(material: Material) -> Iterator[Part]:
     if (result := material.scored) is None:
         return
     if result.inside.any() and len(result.categories) > 1:
-        code = figure_lines(material.place, material.spec, "set_counts(overlap)")
         draw = functools.partial(set_counts, result.overlap)
-        yield drawn_or_why_not("set_counts", draw, line("map.set_counts_figure"), code)
+        yield drawn_or_why_not("set_counts", draw, line("map.set_counts_figure"))
     yield from shared_findings(result)
     yield from difference_table(material.tables["differences"])
 
@@ -173,18 +170,11 @@ def methods(material: Material) -> Iterator[Part]:
             # A cell of a head says nothing of the groups that the page is about.
             heads = declared.figure_heads if material.unit == HEAD else ""
             draw = functools.partial(_drawn, name, data, title=title)
-            code = figure_command(material.place, name, _options(material, {"method": label}))
-            yield drawn_or_why_not(f"{name}_{place}", draw, alt, code, heads)
+            yield drawn_or_why_not(f"{name}_{place}", draw, alt, heads)
         # Heads of the method that the page is of are in their tab.
         if declared.selection and label in material.run.joint_blocks and not material.is_of(label):
             yield from sorted_heads(material, label, place)
     yield from _together(material)
-
-
-def _options(material: Material, options: Mapping[str, str]) -> dict[str, str]:
-    """Options of a method, with the metric where it is not the first of the run."""
-    given = material.spec.options_for(material.run) if material.tables else {}
-    return {**options, **{name: value for name, value in given.items() if name == "metric"}}
 
 
 def _drawn(name: str, table: xr.Dataset, *, title: str) -> go.Figure:
@@ -196,8 +186,7 @@ def _together(material: Material) -> Iterator[Part]:
         return
     yield Heading("All methods on one grid of heads")
     figure = lookup("figure", "method_agreement")(agreement)
-    code = figure_command(material.place, "method_agreement", _options(material, {}))
-    yield Drawn("method_agreement", figure, line("methods.agreement_figure"), code=code)
+    yield Drawn("method_agreement", figure, line("methods.agreement_figure"))
     findings = list(method_findings(agreement))
     end = 1 + max(place for place, finding in enumerate(findings) if isinstance(finding, Table))
     yield from findings[end:]
@@ -230,8 +219,7 @@ def _figures(material: Material, result: MapResult, names: Sequence[str], *, id_
         return
     for name in names:
         draw = functools.partial(lookup("figure", name), result.overlap, title=result.title)
-        code = figure_command(material.place, name, {"method": result.name, **result.options})
         shown = line("methods.figure", label=result.name, name=name)
         # A cell of a head says nothing of the groups that the page is about.
         heads: Literal["layer-head", ""] = "layer-head" if name == "overlap_map" and material.unit == HEAD else ""
-        yield drawn_or_why_not(f"{name}_{id_end}", draw, shown, code, heads)
+        yield drawn_or_why_not(f"{name}_{id_end}", draw, shown, heads)

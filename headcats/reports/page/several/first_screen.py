@@ -19,7 +19,6 @@ from headcats.figures.panels.layout import WIDEST, Panel
 from headcats.figures.panels.text import escaped
 from headcats.reports.page.first_screen import Card, FirstScreen, MapShown
 from headcats.reports.page.parts import Drawn
-from headcats.reports.page.python_lines import figure_lines_of_runs
 from headcats.reports.page.several.compared import Compared, Protocol
 from headcats.reports.text.side_by_side import agreeing, sureness
 from headcats.results.finding import Finding, line
@@ -69,13 +68,6 @@ def _but(compared: Compared, with_toy: bool) -> Iterator[Finding]:
         yield line("answer.bundled")
 
 
-def _code(compared: Compared, protocol: Protocol) -> str:
-    """The map of each run by the way to judge of the first."""
-    places = [compared.runs[name].place for name in protocol.maps]
-    reading = next(iter(protocol.maps.values())).spec
-    return figure_lines_of_runs(places, reading, 'overlap_map(overlap, layout="hero", title=folder)')
-
-
 def _shown(compared: Compared, protocol: Protocol, place: int) -> MapShown:
     overlaps = protocol.overlaps
     colours = {
@@ -86,7 +78,7 @@ def _shown(compared: Compared, protocol: Protocol, place: int) -> MapShown:
     )
     figure, views = side_by_side(overlaps, categories=categories, corresponds=protocol.corresponds)
     heads: Literal["layer-head", ""] = "layer-head" if protocol.corresponds else ""
-    hero = Drawn(f"runs_{place}", figure, line("several.figure"), _code(compared, protocol), heads)
+    hero = Drawn(f"runs_{place}", figure, line("several.figure"), heads)
     cards = tuple(Card(name, colours[name], "", (), 0, _about(protocol, name)) for name in categories)
     return MapShown(protocol.name, hero, views, cards, None)
 

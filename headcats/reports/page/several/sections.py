@@ -11,7 +11,6 @@ from headcats.evidence.comparison.models import category_structure
 from headcats.figures.checkpoints import checkpoints
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Heading, Link, Part, section
-from headcats.reports.page.python_lines import shown_folder
 from headcats.reports.page.sections.evidence import caution
 from headcats.reports.page.several.compared import Compared, Protocol
 from headcats.reports.text.agreement import agreement_findings, pair_findings, replicate_findings
@@ -92,12 +91,8 @@ def training(compared: Compared) -> Iterator[Part]:
     changes, reading = compared.protocols[0].changes, next(iter(compared.protocols[0].maps.values())).spec
     if changes is None:
         return
-    title, runs = replace(reading, model=compared.runs.model).title, compared.runs
-    source = [shown_folder(run.place) for run in runs.values()] if runs.series is None else runs.series.shown
-    options = _arguments({key: value for key, value in compared.reading.options.items() if key != "positions"}, reading)
-    code = f"course = hc.evidence.over_revisions({json.dumps(source, ensure_ascii=False)}{options})"
-    code = f"import headcats as hc\n\n{code}\nhc.figures.checkpoints(course)"
-    yield Drawn("checkpoints", checkpoints(changes, title=title), line("revisions.figure"), code)
+    title = replace(reading, model=compared.runs.model).title
+    yield Drawn("checkpoints", checkpoints(changes, title=title), line("revisions.figure"))
     yield from revision_findings(changes, title)
 
 
