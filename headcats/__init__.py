@@ -47,7 +47,7 @@ gates or probes, `categorize` sorts heads of a block of `suite_blocks`.
 ## Is it real?
 
 `run_evidence` ablates the heads of a category on new prompts, beside random heads. `headcats.evidence` asks whether
-methods, metrics, positions, halves of the prompts and different models agree.
+methods, metrics, positions and halves of the prompts agree.
 
 ## Papers
 

@@ -1,6 +1,6 @@
 """Damages that were never measured: every set of heads costs what a test says it costs."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import xarray as xr
@@ -24,16 +24,14 @@ def damage(
     cost: Callable[[HeadSet], float],
     sets: Iterable[HeadSet],
     *,
-    distractors: Sequence[str] = ("other",),
     n: int = 12,
 ) -> TaskDamage:
     """Every prompt of the task loses `cost(heads)` of a gap of 2 nats."""
     ordered = sorted(set(sets))
     drop = np.tile([2.0 * cost(head_set) for head_set in ordered], (n, 1)).reshape(n, len(ordered))
     items = tuple(f"item {place}" for place in range(n))
-    distractor_tasks = tuple(distractors[place % len(distractors)] for place in range(n))
     columns = {head_set: place for place, head_set in enumerate(ordered)}
-    return TaskDamage(task, category, drop, np.full(n, 2.0), items, distractor_tasks, columns)
+    return TaskDamage(task, category, drop, np.full(n, 2.0), items, columns)
 
 
 def labellings(*sizes: int, n: int = 200) -> Labellings:

@@ -1,8 +1,6 @@
 """Public names of `hc.categories`; `__init__.py` imports each at first use."""
 
 from .combined import in_both as in_both
-from .combined import replicated as replicated
 from .differences import effect_differences as effect_differences
-from .equal_tasks import subsampled_overlap as subsampled_overlap
 from .membership import head_table as head_table
 from .new_task import new_task_effects as new_task_effects

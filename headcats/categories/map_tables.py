@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import xarray as xr
 
-from headcats.base.errors import DataError, StatisticsWarning, TooFewItemsError
+from headcats.base.errors import StatisticsWarning, TooFewItemsError
 from headcats.categories.differences import effect_differences
-from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
@@ -21,7 +20,7 @@ from headcats.scores.scoring import score
 from headcats.scores.table import without_draws
 
 _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
-_TABLES = ("scores", "members", "overlap", "equal_tasks", "differences")
+_TABLES = ("scores", "members", "overlap", "differences")
 
 
 def read_scores(run: RunResults, reading: MapSpec, *, seed: int = 0, jobs: int = 1) -> xr.Dataset:
@@ -82,31 +81,18 @@ def with_descriptors(overlap: xr.Dataset, descriptors: xr.Dataset | None) -> xr.
     return overlap.assign(direct_logit=means.reindex(category=overlap["category"].values))
 
 
-def with_tests(tables: Mapping[str, xr.Dataset], reading: MapSpec) -> dict[str, xr.Dataset]:
-    """Add to the tables of a map its tests over tasks: `differences`, and `equal_tasks` for unequal numbers of tasks.
-
-    `equal_tasks` is empty where nothing is to be compared, with an attribute `reason` where the data do not allow it.
-    """
-    scores = tables["scores"]
-    counts = {int(n) for n in tables["members"]["n_tasks"].values if n}
-    needed = 0 if isinstance(reading.min_tasks, str) else reading.min_tasks
-    comparable = len(counts) > 1 and needed <= min(counts) and reading.sign == "helping"
+def with_tests(tables: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
+    """Add to the tables of a map its test over tasks, `differences`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # of few tasks, which the findings say
-        equal = xr.Dataset()
-        if comparable:
-            try:
-                equal = subsampled_overlap(scores, rule=reading.rule, min_tasks=reading.min_tasks)
-            except DataError as error:
-                equal = xr.Dataset(attrs={"reason": str(error)})
-        return {**tables, "equal_tasks": equal, "differences": effect_differences(scores)}
+        return {**tables, "differences": effect_differences(tables["scores"])}
 
 
 def kept_map(run: RunResults, reading: MapSpec, *, jobs: int = 1) -> dict[str, xr.Dataset]:
     """`map_tables` of a reading without draws, and its `with_tests`; kept if the results lie in a folder."""
 
     def compute() -> dict[str, xr.Dataset]:
-        return with_tests(_judged(run, reading, jobs=jobs), reading)
+        return with_tests(_judged(run, reading, jobs=jobs))
 
     return _described(_kept(run, reading, _TABLES, compute), run)
 

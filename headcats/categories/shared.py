@@ -8,9 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from headcats.base.errors import DataError, OptionError, check_count
 from headcats.categories.argument_checks import MEMBERS, check_is
-from headcats.results.head_axes import KV_HEAD
-from headcats.statistics.agreement import Block, jaccards, pairs_by_chance
-from headcats.statistics.multiplicity import benjamini_hochberg
+from headcats.statistics.agreement import jaccards
 from headcats.statistics.random_streams import stream
 
 # Name of a variable of helping heads -> that of suppressing ones.
@@ -30,9 +28,6 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
     at least the observed number of heads in exactly k categories. **This tests whether categories are independent of
     each other, not whether they are specific:** heads that serve everything give a small p too.
 
-    Where heads share keys and values (`kv_head`), `kv_pairs` counts the pairs of members that share them, beside those
-    of members that lie at random within their layers. Noise that heads of a group share counts too.
-
     Args:
         members: What `hc.categorize` returns.
         sign: "helping" or "suppressing" heads. For the latter, `member, effect, low, high, p_value, q_value, tasks,
@@ -46,9 +41,8 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
         expected_within_layers, p_within_layers (k)` for exactly k = 1..n categories; `jaccard (category, other)`, NaN
         if both are empty or one has no numbers; of both the bounds `observed_least, observed_most, jaccard_least,
         jaccard_most`; if the memberships were resampled, the 95 % percentile interval `jaccard_low, jaccard_high` (both
-        empty counts as 0), which adds the noise of the data once more and can lie below a large overlap. Where heads
-        share keys and values `kv_pairs, kv_pairs_expected, kv_pairs_p, kv_pairs_q (category)`: exact one-sided p, and q
-        by Benjamini-Hochberg over the categories. See docs/schema.md.
+        empty counts as 0), which adds the noise of the data once more and can lie below a large overlap. See
+        docs/schema.md.
 
     Raises:
         OptionError: `draws` below 1 or above 10 million, or another sign.
@@ -90,7 +84,6 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
     sets = [_set_text(names, *cell) for cell in zip(cells.T, open_cells.T, strict=True)]
     result["set"] = (order[1:], np.array(sets, dtype=str).reshape(count.shape))
     result["observed"] = ("k", observed)
-    result = result.assign(key_sharing_pairs(members))
     for end, bound in zip(("least", "most"), count_bounds(cells, open_cells), strict=True):
         result[f"observed_{end}"] = ("k", bound)
     layers = np.broadcast_to(np.arange(member.shape[1])[:, None], exists.shape)[exists]
@@ -198,38 +191,3 @@ def jaccard_bounds(
     for bound in (least, most):
         np.fill_diagonal(bound, np.where(np.diag(nobody), np.nan, 1.0))
     return least, most
-
-
-def key_sharing_pairs(members: xr.Dataset) -> dict[str, xr.DataArray]:
-    """Pairs of members that share keys and values, over `category`, beside chance; {} where no heads share any.
-
-    The null: within each layer, members are exchangeable over the heads with a number; `kv_pairs_p` is exact and
-    one-sided, NaN where only one number is possible.
-    """
-    if KV_HEAD not in members.coords:
-        return {}
-    order = ("category", "layer", "head")
-    number = members[KV_HEAD].transpose(*order[1:]).values
-    inside = (members["member"] == 1).transpose(*order).values
-    exists = members["effect"].notnull().transpose(*order).values
-    observed = np.zeros(len(inside), dtype=np.int64)
-    expected, p_value = np.full(len(inside), np.nan), np.full(len(inside), np.nan)
-    for place, (marked, present) in enumerate(zip(inside, exists, strict=True)):
-        layers = [_counts(*layer) for layer in zip(number, marked, present, strict=True) if layer[2].any()]
-        observed[place] = sum(int((in_group * (in_group - 1) // 2).sum()) for _, in_group in layers)
-        blocks: list[Block] = [(tuple(sizes.tolist()), int(in_group.sum())) for sizes, in_group in layers]
-        chance = pairs_by_chance(blocks)
-        expected[place] = np.arange(len(chance)) @ chance if layers else np.nan
-        if (chance > 0).sum() > 1:
-            p_value[place] = min(1.0, float(chance[observed[place] :].sum()))
-    variables = {"kv_pairs": observed, "kv_pairs_expected": expected, "kv_pairs_p": p_value}
-    variables["kv_pairs_q"] = benjamini_hochberg(p_value)
-    return {name: xr.DataArray(values, dims="category") for name, values in variables.items()}
-
-
-def _counts(
-    number: Int[np.ndarray, " head"], marked: Bool[np.ndarray, " head"], present: Bool[np.ndarray, " head"]
-) -> tuple[Int[np.ndarray, " group"], Int[np.ndarray, " group"]]:
-    """Heads of each group of a layer, and how many of them are marked."""
-    _, group = np.unique(number[present], return_inverse=True)
-    return np.bincount(group), np.bincount(group, weights=marked[present]).astype(np.int64)

@@ -12,14 +12,12 @@ import xarray as xr
 from headcats.base.errors import DataError, StorageError
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, read_scores
-from headcats.categories.shared import overlap
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Details, MinTasks, RuleText, Sign, Sources
 from headcats.cli.console import warn
 from headcats.evidence.comparison.agreement import agreement, half_agreement, pairs
 from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
-from headcats.evidence.comparison.models import category_structure
 from headcats.evidence.comparison.protocols import judge_protocols
 from headcats.evidence.comparison.runs import Runs, read_runs
 from headcats.figures.colours import listed_colours
@@ -37,17 +35,15 @@ from headcats.reports.text.comparison import (
     method_findings,
     plan_findings,
     short_methods,
-    short_models,
-    structure_findings,
 )
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
 from headcats.results.finding import line
 from headcats.results.run_results import RunResults, place_of
 
-_METHOD = "Only this method; default: all (models: the first)."
-_METRIC = "Only this metric; default: all (models: the first)."
+_METHOD = "Only this method; default: all."
+_METRIC = "Only this metric; default: all."
 _CSV = "Write the numbers as a table to this file, and the grid of all methods beside it, as NAME-methods.csv."
-_KEYS = ("differences", "protocols", "left_out", "pairs", "replicated", "halves", "methods", "models")
+_KEYS = ("differences", "protocols", "left_out", "pairs", "replicated", "halves", "methods")
 
 
 def compare_command(
@@ -65,14 +61,14 @@ def compare_command(
     details: Details = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the heads of each category between protocols, prompts, results or models.
+    """Compare the heads of each category between protocols, prompts or results.
 
     One folder: between all methods, positions and metrics it holds, between halves of its prompts, and, if it holds
     joint methods, between all methods on one grid of heads. This is saved in the folder
     for its report, unless --method, --positions or --metric choose among the protocols or --halves is 0. Several
     folders of one model: between all they hold. Either way also which heads are in a category under all protocols, at
-    least half of them, or any. Folders of different models: the structure of their categories, since heads of different
-    models do not correspond.
+    least half of them, or any. Heads of different models do not correspond: `headcats report` puts their maps side by
+    side.
 
     Examples:
     - `headcats compare results/mini-icl`
@@ -88,8 +84,7 @@ def compare_command(
     `halves` (`title`, `splits`, `categories` with the means `jaccard`, `expected` and `spearman` over `n_splits`, their
     ends `jaccard_min`, `jaccard_max`, `spearman_min`, `spearman_max`, and `n_heads`; `not_judged`); `methods` (`method`
     and `other` by `group` of heads: `rank_correlation`, `layer_correlation`, `p_value`, `q_value`, `top_overlap`,
-    `top_chance`); `models` (of different models, as `xarray.Dataset.from_dict` reads it); `sentences`;
-    `files`. What does not apply is null.
+    `top_chance`); `sentences`; `files`. What does not apply is null.
     """
     reading = MapSpec.parse(
         method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
@@ -110,9 +105,7 @@ def compare_command(
             part: dict(zip(runs, values, strict=True)) for part, values in runs.differences.items()
         }
     alone, tables = runs.alone, dict[str, pd.DataFrame]()
-    if not runs.corresponds:
-        tables[""] = _compare_models(runs, reading, answer)
-    elif alone is not None and not alone.tasks:
+    if alone is not None and not alone.tasks:
         try:
             tables[""] = _compare_methods(alone, metric, answer)
         except DataError as error:
@@ -134,14 +127,7 @@ def compare_command(
 
 def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: int) -> pd.DataFrame:
     """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
-    protocols = judge_protocols(
-        runs,
-        rule=reading.rule,
-        min_tasks=reading.min_tasks,
-        method=reading.label.method or None,
-        positions=reading.label.positions or None,
-        metric=reading.metric or None,
-    )
+    protocols = judge_protocols(runs, reading)
     table = agreement(protocols.members, sign=reading.sign)
     compared = pairs(table)
     answer.detail([*agreement_findings(table, protocols.left_out), *pair_findings(table)])
@@ -219,21 +205,6 @@ def _compare_halves(run: RunResults, reading: MapSpec, answer: Answer, *, splits
         "not_judged": [reason for reason in halves["reason"].values.tolist() if reason],
     }
     return halves
-
-
-def _compare_models(runs: Runs, reading: MapSpec, answer: Answer) -> pd.DataFrame:
-    """The structure of the categories of different models."""
-    members = {name: judge_scores(read_scores(run, reading), reading) for name, run in runs.items()}
-    models = category_structure({name: overlap(table, sign=reading.sign) for name, table in members.items()})
-    answer.detail(structure_findings(models))
-    answer.numbers["models"] = models
-    answer.short = short_models(
-        models,
-        differing=[part for part in runs.differences if not part.startswith("model ")],
-        next_command=_report(runs),
-        colours=_colours(members),
-    )
-    return models[["size", "share", "mean_layer", "depth"]].to_dataframe().reset_index()
 
 
 def _colours(members: Mapping[str, xr.Dataset]) -> dict[str, str]:

@@ -56,9 +56,8 @@ def map_command(
 
     Keys of `--json`: `method`, `positions`, `metric`, `effect`, `rule`, `min_tasks`, `sign`, `model`; `not_judged` (why
     the rule can judge no head, or null); `categories` (`category`, `tasks`, `tasks_needed`, `judged`, `heads`,
-    `heads_without_effect`: how many the rule finds on average if no head has any, `undecided`, and where heads share
-    keys and values `kv_pairs`, the pairs of members that do, `kv_pairs_expected`, `kv_pairs_p`, `kv_pairs_q`); `heads`
-    (`head`, `category`, `kind`, where heads share keys and values `kv_head`, `effect`, `low`, `high`, `q`, `tasks`, and
+    `heads_without_effect`: how many the rule finds on average if no head has any, and `undecided`); `heads` (`head`,
+    `category`, `kind`, where heads share keys and values `kv_head`, `effect`, `low`, `high`, `q`, `tasks`, and
     where known `specific`, the task-specific effect, `probability`, `doubtful`, `approximation`; over the category's
     tasks `mean_effect`, its intervals `these_tasks_low`, `these_tasks_high` for these tasks and `new_task_low`,
     `new_task_high` for a new one, and `task_sd`, the spread between tasks; and what the head does (see

@@ -29,7 +29,6 @@ from headcats.results.run_results import RunResults
 
 _COUNTS = ["observed", "observed_least", "observed_most", "expected", "p", "expected_within_layers", "p_within_layers"]
 _JACCARD = ["jaccard", "jaccard_low", "jaccard_high", "jaccard_least", "jaccard_most"]
-_KV_PAIRS = ["kv_pairs", "kv_pairs_expected", "kv_pairs_p", "kv_pairs_q"]
 
 
 def short_run(run: RunResults, result: MapResult, place: Place, evidence: xr.DataTree | None = None) -> Short:
@@ -85,7 +84,6 @@ def map_numbers(result: MapResult, *, model: str) -> dict[str, Any]:
 
 
 def _of_scored(result: MapResult) -> dict[str, Any]:
-    shared = result.overlap
     return {
         "not_judged": result.not_judged or None,
         "categories": [
@@ -97,7 +95,6 @@ def _of_scored(result: MapResult) -> dict[str, Any]:
                 "heads": category.size,
                 "heads_without_effect": category.expected,
                 "undecided": category.n_undecided,
-                **{kind: shared[kind].sel(category=category.name).item() for kind in _KV_PAIRS if kind in shared},
             }
             for category in result.categories
         ],

@@ -39,9 +39,8 @@ def report_command(
     rule, tasks and sign that are named.
 
     Of several folders, such as seeds, protocols or checkpoints in order: their maps side by side, what agrees, which
-    heads move and how sure that is, and the settings that differ. Heads of different models do not correspond, so there
-    sizes, sharing and depth of the categories are compared. A run that cannot be compared with the first is named with
-    the reason.
+    heads move and how sure that is, and the settings that differ. Heads of different models do not correspond, so
+    there are the maps alone. A run that cannot be compared with the first is named with the reason.
 
     Examples:
     - `headcats report results/mini-icl`

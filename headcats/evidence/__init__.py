@@ -1,4 +1,4 @@
-"""Tests of categories: relabelled tasks, held-out ablation, and what heads depend on: protocols, prompts, models.
+"""Tests of categories: relabelled tasks, held-out ablation, and what heads depend on: protocols and prompts.
 
 Loaded at first use, so that comparing saved results needs no torch.
 """

@@ -7,6 +7,4 @@ from .comparison.agreement import half_agreement as half_agreement
 from .comparison.method_agreement import disagreements as disagreements
 from .comparison.method_agreement import method_agreement as method_agreement
 from .comparison.method_grid import method_scores as method_scores
-from .comparison.models import category_structure as category_structure
-from .comparison.protocols import judge_protocols as judge_protocols
 from .comparison.revisions import over_revisions as over_revisions

@@ -19,17 +19,13 @@ Chosen = tuple[list[HeadSet], Int[np.ndarray, "labelling category"]]
 """Sets of heads that any labelling picks for a task, and which of them each labelling and category picks."""
 
 
-def category_effects(
-    effects: Effects, members: Float[np.ndarray, "labelling task category"]
-) -> Float[np.ndarray, "labelling category head"]:
-    """Mean effect on a category's tasks, in steps of a millionth of the largest effect; NaN without tasks."""
-    return _in_steps(_means(effects, members), effects)
-
-
 def specific_effects(
     effects: Effects, members: Float[np.ndarray, "labelling task category"]
 ) -> Float[np.ndarray, "labelling category head"]:
-    """Mean effect on a category's tasks minus the mean over other categories of theirs, in the same steps."""
+    """Mean effect on a category's tasks minus the mean over other categories of theirs; NaN without tasks.
+
+    In steps of a millionth of the largest effect.
+    """
     return _in_steps(minus_other_categories(_means(effects, members)), effects)
 
 

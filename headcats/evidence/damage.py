@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from headcats.base.errors import DataError, about, pluralize
 from headcats.models.adapter import HookedModel
@@ -35,21 +35,13 @@ class TaskDamage:
     drop: Float[np.ndarray, "prompt set"]  # clean minus ablated, positive = the heads help
     gap: Float[np.ndarray, " prompt"]  # clean minus corrupted
     items: tuple[str, ...]  # query of each prompt
-    distractor_tasks: tuple[str, ...]
     columns: Mapping[HeadSet, int] = field(repr=False)
 
-    def shares(
-        self, sets: Sequence[HeadSet], *, prompts: Bool[np.ndarray, " prompt"] | None = None
-    ) -> Float[np.ndarray, " set"]:
-        """Mean drop of each set over some prompts, as a share of the mean gap; positive = the heads help."""
-        drop = self._drops(sets)
-        if prompts is not None:
-            drop = drop[prompts]
-        return drop.mean(axis=0) / self.gap.mean() if len(drop) else np.full(len(sets), np.nan)
-
-    def _drops(self, sets: Sequence[HeadSet]) -> Float[np.ndarray, "prompt set"]:
+    def shares(self, sets: Sequence[HeadSet]) -> Float[np.ndarray, " set"]:
+        """Mean drop of each set over the prompts, as a share of the mean gap; positive = the heads help."""
         padded = np.concatenate([self.drop, np.zeros((len(self.drop), 1))], axis=1)
-        return padded[:, [self.columns[tuple(sorted(heads))] if heads else -1 for heads in sets]]
+        drop = padded[:, [self.columns[tuple(sorted(heads))] if heads else -1 for heads in sets]]
+        return drop.mean(axis=0) / self.gap.mean()
 
 
 def measure_damage(
@@ -83,7 +75,6 @@ def measure_damage(
             "name that suite with --suite (suite=...)"
         )
     items = tuple(item for batch in used for item in batch.items)
-    distractor_tasks = tuple(name for batch in used for name in batch.distractor_tasks)
     gap = np.concatenate(gaps)
     mean, low, _ = mean_interval(gap, np.array(items))
     if not low > 0:
@@ -92,7 +83,7 @@ def measure_damage(
             f"the held-out prompts show no clear gap between clean and corrupted ({METRIC} {mean:.2f}, {interval})"
         )
     columns = {heads: place for place, heads in enumerate(ordered)}
-    return TaskDamage(task, category, np.concatenate(drops), gap, items, distractor_tasks, columns)
+    return TaskDamage(task, category, np.concatenate(drops), gap, items, columns)
 
 
 def measure_tasks(
@@ -178,7 +169,7 @@ def _ablated(
         replacements, choice = prepare(runs, _TO_THE_MEAN, positions=positions, reference=reference, path="auto")
         replacements.of_layer(runs.model.layers[0])
     except UncoveredRoles as problem:
-        some = runs.select(covered_half(problem, len(runs.batch)))
+        some = runs.select(_covered_half(problem, len(runs.batch)))
         return _ablated(some, sets, reference=reference, positions=positions)
     if not sets:
         return runs, np.empty((len(runs.batch), 0))
@@ -186,7 +177,7 @@ def _ablated(
     return runs, values[0].double().numpy()
 
 
-def covered_half(problem: UncoveredRoles, n: int) -> list[int]:
+def _covered_half(problem: UncoveredRoles, n: int) -> list[int]:
     """Prompts whose roles the reference has; the problem again where these are fewer than half, or all."""
     covered = [prompt for prompt in range(n) if prompt not in problem.prompts]
     if 2 * len(covered) < n or len(covered) == n:

@@ -1,18 +1,12 @@
 """What the test of the categories shows, as findings."""
 
-import itertools
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
 from headcats.evidence.verdicts import (
     ALPHA,
-    FAR,
     INCONCLUSIVE,
     LEAST_LABELLINGS,
-    NOTABLE,
     TESTS,
     damaged_more,
     verdict,
@@ -61,55 +55,6 @@ def _why_untested(row: xr.Dataset) -> Finding:
     return line("evidence.no_rival" if damaged else "evidence.nothing_damaged")
 
 
-def redundancy_findings(table: xr.Dataset) -> list[Finding]:
-    """One finding per category with at least two heads: joint damage beside the sum of single ones."""
-    findings = []
-    for name, row in by_category(table):
-        joint, summed = row["joint"].item(), row["sum_of_single"].item()
-        if not np.isfinite(joint) or (row["head"] != "").sum() < 2:
-            continue
-        comparison = line("evidence.about_the_sum")
-        if joint - summed > NOTABLE and joint > FAR * abs(summed):
-            comparison = line("evidence.far_more")
-        elif summed - joint > NOTABLE and summed > FAR * abs(joint):
-            comparison = line("evidence.far_less")
-        findings.append(line("evidence.redundancy", category=name, summed=summed, joint=joint, comparison=comparison))
-    return findings
-
-
-def contrast_findings(table: xr.Dataset) -> list[Finding]:
-    """One finding per pair of categories with shared words, and one on the pairs without; they enter no verdict."""
-    if not (table["own_prompts"].values > 0).any():
-        return [line("evidence.no_contrast", why=table.attrs["why"])]
-    names = table["category"].values.tolist()
-    cells = [
-        {str(part): values.values.item() for part, values in table.sel(category=name, other=rival).variables.items()}
-        for name, rival in itertools.permutations(names, 2)
-    ]
-    # Where both categories have heads, one finding holds both differences.
-    pairs = set(itertools.combinations(names, 2))
-    one_sided = [cell for cell in cells if np.isfinite(cell["difference"]) and np.isnan(cell["interaction"])]
-    both_sided = [
-        cell for cell in cells if np.isfinite(cell["interaction"]) and (cell["category"], cell["other"]) in pairs
-    ]
-    findings = [*map(_difference, one_sided), *map(_interaction, both_sided)]
-    if findings:
-        findings.append(line("evidence.descriptive"))
-    strangers: set[str] = set()
-    untested: dict[tuple[str, str], list[str]] = {}
-    for cell in cells:
-        if not (cell["own_prompts"] and cell["other_prompts"]):
-            strangers.add(" and ".join(sorted((cell["category"], cell["other"]))))
-        elif cell["note"]:
-            untested.setdefault((cell["category"], cell["note"]), []).append(cell["other"])
-    if strangers:
-        findings.append(line("evidence.no_shared_words", pairs=sorted(strangers)))
-    return findings + [
-        line("evidence.contrast_untested", category=name, others=others, note=note)
-        for (name, note), others in untested.items()
-    ]
-
-
 def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
     """Both statistics, and what to know beside them."""
     cost, difference = damage["damage"].sel(target=name).item(), damage["specificity"].item()
@@ -139,44 +84,4 @@ def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
         if outcome == INCONCLUSIVE and difference > 0 and np.isfinite(needed)
         else None,
         more=line("evidence.damage_more", targets=targets, category=name) if targets else None,
-        rival=_rival(damage),
-    )
-
-
-def _rival(damage: xr.Dataset) -> Finding | None:
-    """Finding on the heads of other categories on these tasks."""
-    more, low, high = (damage[name].item() for name in ("advantage", "advantage_low", "advantage_high"))
-    if not np.isfinite(more):
-        return None
-    return line(
-        "evidence.rival",
-        rival=damage["rival"].item(),
-        damage=damage["rival_damage"].item(),
-        difference=more,
-        interval=line("evidence.interval", low=low, high=high) if np.isfinite(low) else None,
-    )
-
-
-def _interaction(cell: Mapping[str, Any]) -> Finding:
-    return line(
-        "evidence.interaction",
-        first=cell["category"],
-        second=cell["other"],
-        by_first=cell["difference"],
-        by_second=cell["interaction"] - cell["difference"],
-        both=cell["interaction"],
-        n_first=cell["own_prompts"],
-        n_second=cell["other_prompts"],
-    )
-
-
-def _difference(cell: Mapping[str, Any]) -> Finding:
-    return line(
-        "evidence.difference",
-        category=cell["category"],
-        other=cell["other"],
-        damage=cell["own"],
-        elsewhere=cell["elsewhere"],
-        n_first=cell["own_prompts"],
-        n_second=cell["other_prompts"],
     )

@@ -9,20 +9,18 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.base.errors import DataError, check_count
-from headcats.evidence import contrasts, curves, self_repair
-from headcats.evidence.chosen_heads import category_effects, chosen_sets, most_specific, specific_effects
-from headcats.evidence.damage import TaskDamage, log_expected_time, measure_tasks
-from headcats.evidence.findings import contrast_findings, redundancy_findings, verdict_findings
+from headcats.evidence import curves
+from headcats.evidence.chosen_heads import chosen_sets, specific_effects
+from headcats.evidence.damage import log_expected_time, measure_tasks
+from headcats.evidence.findings import verdict_findings
 from headcats.evidence.labelling_statistics import DAMAGED
 from headcats.evidence.relabelling import Labellings, draw_labellings, shared_words
-from headcats.evidence.specificity import Heads, heads_of_labels, tested_categories
+from headcats.evidence.specificity import Heads, tested_categories
 from headcats.models.adapter import HookedModel
-from headcats.models.additive import not_additive
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
-from headcats.results.finding import Finding, first_names, line
+from headcats.results.finding import first_names, line
 from headcats.sweeps.reference import Reference
-from headcats.sweeps.tree import HeadSet
 
 # The labels of all are held in memory; the smallest p then has six digits.
 MOST_RELABELLINGS = 1_000_000
@@ -46,7 +44,7 @@ class HeldOut:
     """Prompts that heads are tested on, with the category and vocabulary of every task."""
 
     batches: Mapping[str, Sequence[PromptBatch]]  # about query items that heads were not chosen by
-    category_of: Mapping[str, str]  # of every task of the suite, as any may be a distractor
+    category_of: Mapping[str, str]  # of every task of the suite
     vocabularies: Mapping[str, Collection[str]]  # every query item that prompts may ask about
     reference: Reference  # prompts of the means that replace z
 
@@ -72,15 +70,9 @@ def examine(
     categories = [entry["name"] for entry in json.loads(halves[0].attrs["categories"])]
     study = labelled_study(held, halves, categories, options)
     chosen = dict(zip(study.tasks, chosen_sets(study.effects[0], study.labellings, study.heads), strict=True))
-    described = _described_heads(study, categories)
     ordered = _ordered_heads(study, categories)
     sequences = curves.sequences(ordered, model.n_heads, category_of=held.category_of, seed=options.seed)
-    sets = {
-        task: set(chosen[task][0])
-        | curves.sets_of(sequences, task)
-        | self_repair.sets_of(described.get(held.category_of[task], ()))
-        for task in study.tasks
-    }
+    sets = {task: set(chosen[task][0]) | curves.sets_of(sequences, task) for task in study.tasks}
     log_expected_time(model, held.batches, sets, reference=held.reference, positions=options.positions)
     measured, not_measured = measure_tasks(
         model,
@@ -98,23 +90,18 @@ def examine(
         study.effects, study.labellings, chosen, shares, categories=categories, measured=measured
     )
     undamaged = [task for task in measured if any(chosen[task][0]) and not tested["damaged"].sel(task=task)]
-    direct, notes = _direct_effects(model, held, measured, described)
-    heads = heads_of_labels(chosen, categories)
     nodes = {
         "relabelling": tested,
         "specificity": table,
-        "contrasts": contrasts.contrasts(heads, measured, categories=categories, category_of=held.category_of),
         "curves": curves.curves(sequences, measured, categories=categories),
-        "self_repair": self_repair.self_repair(described, measured, direct, notes=notes, positions=options.positions),
     }
     findings = [
-        *_findings(nodes, options),
+        *verdict_findings(tested, table),
         *([line("evidence.undamaged", tasks=undamaged, n=len(undamaged), least=DAMAGED)] if undamaged else []),
         *(
             line("evidence.tasks_not_tested", tasks=tasks, n=len(tasks), reason=reason)
             for reason, tasks in _by_reason(left_out).items()
         ),
-        *notes.values(),
     ]
     root = xr.Dataset(
         attrs={
@@ -157,17 +144,6 @@ def labelled_study(
     )
 
 
-def _described_heads(study: LabelledStudy, categories: list[str]) -> dict[str, HeadSet]:
-    """Category -> its most specific heads, chosen with all of its tasks."""
-    data = (study.effects[0], study.labellings.members[:1])
-    layers = np.array([head.layer for head in study.heads])
-    places = most_specific(specific_effects(*data)[0], layers, category=category_effects(*data)[0])
-    return {
-        name: tuple(study.heads[place] for place in row if place >= 0)
-        for name, row in zip(categories, places.tolist(), strict=True)
-    }
-
-
 def _ordered_heads(study: LabelledStudy, categories: list[str]) -> Heads:
     """Heads with a category-specific effect above 0, the largest first; for every task chosen without it."""
     ordered: Heads = {}
@@ -190,30 +166,3 @@ def _nothing_tested(left_out: Mapping[str, str]) -> str:
 
 def _by_reason(left_out: Mapping[str, str]) -> dict[str, list[str]]:
     return {reason: [task for task in left_out if left_out[task] == reason] for reason in left_out.values()}
-
-
-def _direct_effects(
-    model: HookedModel, held: HeldOut, measured: Mapping[str, TaskDamage], tested: Mapping[str, tuple[Head, ...]]
-) -> tuple[dict[str, dict[Head, float]], dict[int, Finding]]:
-    """Task -> head -> direct effect, and layer -> why its heads have none."""
-    layers = sorted({head.layer for heads in tested.values() for head in heads})
-    tokens = next(iter(held.batches[next(iter(measured))])).clean
-    notes = not_additive(model, tokens, layers)
-    direct = {}
-    for task, damage in measured.items():
-        heads = tested.get(damage.category, ())
-        additive = [head for head in heads if head.layer not in notes]
-        effects = self_repair.direct_effects(model, held.batches[task], additive, reference=held.reference)
-        direct[task] = {head: effects.get(head, float("nan")) for head in heads}
-    return direct, notes
-
-
-def _findings(nodes: Mapping[str, xr.Dataset], options: Options) -> list[Finding]:
-    """Findings on the tables."""
-    findings = verdict_findings(nodes["relabelling"], nodes["specificity"])
-    if (nodes["specificity"]["heads"] != "").any():
-        findings += contrast_findings(nodes["contrasts"])
-        findings += redundancy_findings(nodes["self_repair"])
-        if options.positions != "last":
-            findings.append(self_repair.NOT_COMPARABLE)
-    return findings

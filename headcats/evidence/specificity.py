@@ -63,9 +63,8 @@ def specificity(
 ) -> xr.Dataset:
     """Damage by category of heads and category of tasks, with the true labels, in shares of the gap; NaN is left out.
 
-    Specificity = a category's own cell minus the mean of the other cells of its row; `advantage` describes its heads
-    beside the most damaging other ones on its tasks. Means and 95 % intervals (Student's t, Welch's degrees of freedom)
-    are over units. Variables: docs/schema.md, "Evidence nodes".
+    Specificity = a category's own cell minus the mean of the other cells of its row. Means and 95 % intervals
+    (Student's t, Welch's degrees of freedom) are over units. Variables: docs/schema.md, "Evidence nodes".
     """
     values, labels = unit_damage(damage[:1], labellings)[0], labellings.unit_labels[0]
     places = range(len(categories))
@@ -74,7 +73,6 @@ def specificity(
         **_columns(("damage", "low", "high"), [[t_contrast([group], [1.0]) for group in row] for row in groups]),
         **_columns(_SPECIFICITY, [_specificity(groups[row], row) for row in places]),
     }
-    rivals = [_advantage(values[labels == row], row, categories) for row in places]
     tasks, grid, per_task = list(heads), ("category", "target"), ("category", "task")
     names = [[" ".join(map(str, heads[task][name])) for task in tasks] for name in categories]
     shown = [measured.get(task) for task in tasks]
@@ -82,7 +80,6 @@ def specificity(
         {
             **{name: (grid[: numbers.ndim], numbers) for name, numbers in columns.items()},
             "n_units": (grid, np.array([[len(group) for group in row] for row in groups], dtype=np.int64)),
-            **{name: ("category", np.array([rival[name] for rival in rivals])) for name in rivals[0]},
             "task_damage": (per_task, damage[0].T),
             "heads": (per_task, np.array(names, dtype=str)),
             "gap": ("task", np.array([np.nan if found is None else found.gap.mean() for found in shown])),
@@ -133,29 +130,6 @@ def _specificity(groups: Sequence[Float[np.ndarray, " _"]], own: int) -> tuple[f
     if not others:
         return math.nan, math.nan, math.nan
     return t_contrast([groups[own], *others], [1.0, *[-1 / len(others)] * len(others)])
-
-
-def _advantage(
-    damage: Float[np.ndarray, "task category"], own: int, categories: Sequence[str]
-) -> dict[str, float | int | str]:
-    """A category's heads on its own tasks, against those of the category whose heads do the most damage there."""
-    means = {
-        place: float(numbers.mean())
-        for place in range(len(categories))
-        if place != own and len(numbers := _numbers(damage[:, place]))
-    }
-    if not means or not len(_numbers(damage[:, own])):
-        missing = dict.fromkeys(("rival_damage", "advantage", "advantage_low", "advantage_high"), math.nan)
-        return {"rival": "", **missing}
-    rival = max(means, key=lambda place: means[place])
-    advantage, low, high = t_contrast([_numbers(damage[:, own] - damage[:, rival])], [1.0])
-    return {
-        "rival": categories[rival],
-        "rival_damage": means[rival],
-        "advantage": advantage,
-        "advantage_low": low,
-        "advantage_high": high,
-    }
 
 
 def _numbers(values: Float[np.ndarray, " _"]) -> Float[np.ndarray, " _"]:

@@ -24,9 +24,8 @@ from headcats.statistics.distributions import t_quantile
 
 ALPHA = 0.05
 LEAST_LABELLINGS = 20
-# Descriptive cut-offs, no test: joint damage differs from the sum of single ones by a factor of FAR.
-FAR, NOTABLE = 1.5, 0.02
-"""Damages that differ by less than NOTABLE of the gap count as alike."""
+NOTABLE = 0.02
+"""Damages that differ by less of the gap count as alike; a descriptive cut-off, no test."""
 SUPPORTED, NOT_SUPPORTED, INCONCLUSIVE = "supported", "not supported", "inconclusive"
 VERDICTS = (SUPPORTED, INCONCLUSIVE, NOT_SUPPORTED)
 """Ordered as sentences name them."""

@@ -77,9 +77,9 @@ def run_evidence(
         seed: Seed of the halves, the relabellings and the random heads. Prompts have the seed of the run.
 
     Returns:
-        Nodes `relabelling`, `specificity`, `contrasts`, `curves`, `self_repair`, described in
-        docs/schema.md. Attributes of the root: `reading` (what they say, one sentence a
-        line), `options` and `left_out` (JSON), and `state` (checksum of the blocks and categories that were tested).
+        Nodes `relabelling`, `specificity` and `curves`, described in docs/schema.md. Attributes of the
+        root: `reading` (what they say, one sentence a line), `options` and `left_out` (JSON), and `state` (checksum of
+        the blocks and categories that were tested).
 
     Raises:
         PlanError: Another model than that of the results, or another suite.
@@ -95,14 +95,14 @@ def run_evidence(
         >>> import headcats as hc
         >>> evidence = hc.run_evidence("mini", "results/mini-icl", n_prompts=4, relabellings=20)
         >>> list(evidence)
-        ['relabelling', 'specificity', 'contrasts', 'curves', 'self_repair']
+        ['relabelling', 'specificity', 'curves']
         >>> evidence["specificity"].damage.dims  # by the heads of a category, on the tasks of a category
         ('category', 'target')
         >>> set(evidence["relabelling"].verdict.values) <= {"supported", "not supported", "inconclusive"}
         True
         >>> import pathlib
         >>> sorted(path.name for path in pathlib.Path("results/mini-icl/evidence").iterdir())
-        ['contrasts.nc', 'curves.nc', 'relabelling.nc', 'self_repair.nc', 'specificity.nc']
+        ['curves.nc', 'relabelling.nc', 'specificity.nc']
 
     References:
         Wang et al. (2022), arXiv 2211.00593, for the ablation to a mean; Westfall & Young (1993), Resampling-based

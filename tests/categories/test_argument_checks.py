@@ -17,23 +17,12 @@ MISTAKES = {
         f"hc.categorize takes {SCORES}; got a Dataset of patched, clean, corrupted. It is made by "
         "hc.score(results, method=...)."
     ),
-    "hc.categories.subsampled_overlap(members)": f"takes {SCORES}; got {MEMBERS}.",
     "hc.categories.new_task_effects(members)": f"hc.categories.new_task_effects takes {SCORES}; got {MEMBERS}.",
     "hc.categories.effect_differences(members)": f"hc.categories.effect_differences takes {SCORES}; got {MEMBERS}.",
     "hc.overlap(scores)": f"hc.overlap takes {MEMBERS}; got {SCORES}. Pass hc.categorize(scores).",
     "hc.score(results, method='made_gates')": "is a joint method, so there are no scores of single tasks. It was",
     "hc.categories.head_table(scores)": f"takes {MEMBERS}; got {SCORES}.",
-    "hc.categories.replicated(members)": (
-        f'{NAMED} run -> {MEMBERS}; got {MEMBERS}. Write hc.categories.replicated({{"name": memberships}}).'
-    ),
     "hc.evidence.agreement({'a': scores})": f"takes {MEMBERS}; protocol 'a' is {SCORES}.",
-    "hc.evidence.category_structure(members)": (
-        f"{NAMED} model -> {OVERLAP}; got {MEMBERS}. Write "
-        'hc.evidence.category_structure({"name": hc.overlap(memberships)}).'
-    ),
-    "hc.evidence.judge_protocols(results)": 'Write hc.evidence.judge_protocols({"name": results}).',
-    "hc.evidence.judge_protocols({'a': 'r'})": f"takes {RESULTS}; run 'a' is the text 'r'. Pass hc.load(folder).",
-    "hc.evidence.judge_protocols({})": "needs the results of at least one run",
     "hc.evidence.half_agreement(results, members)": "judge must be a function, results -> what hc.categorize returns",
     "hc.evidence.half_agreement(results, judge)": f"takes {MEMBERS}; judge returned {SCORES}.",
     "hc.categorize(scores, rule='fdr')": (

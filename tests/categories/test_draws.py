@@ -130,7 +130,7 @@ class TestSingleItems:
         shared = overlap(members, draws=10, sign="suppressing")
         assert shared["probability"].isnull().all()
         found = {"scores": one_head, "members": members, "overlap": overlap(members, draws=10)}
-        text = " ".join(map(str, map_findings(MapResult(MapSpec(), with_tests(found, MapSpec())))))
+        text = " ".join(map(str, map_findings(MapResult(MapSpec(), with_tests(found)))))
         assert "nan" not in text
         assert "of the resamples" not in text
 

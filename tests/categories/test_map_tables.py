@@ -29,7 +29,7 @@ from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
-TABLES = {"scores", "members", "overlap", "equal_tasks", "differences"}
+TABLES = {"scores", "members", "overlap", "differences"}
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +209,7 @@ def test_a_damaged_copy_is_made_anew(kept_folder: Path) -> None:
         return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
     first, _ = mapped(kept_folder)
-    (path,) = (kept_folder / ".kept").glob("*-equal_tasks.nc")
+    (path,) = (kept_folder / ".kept").glob("*-differences.nc")
     damaged = flipped(path.read_bytes())
     path.write_bytes(damaged)
     assert_same(first, mapped(kept_folder)[0])

@@ -128,7 +128,7 @@ def test_compare(headcats, answered, results, tmp_path):
     assert {row["category"] for row in found["pairs"]} == {"Knowledge", "Linguistic", "Algorithmic"}
     assert found["replicated"][0]["any"] == ["L0H0"]
     assert found["halves"]["splits"] == 1
-    assert found["methods"] is found["models"] is found["differences"] is None
+    assert found["methods"] is found["differences"] is None
     assert found["files"] == {"saved": str(folder / "evidence" / "robustness"), "csv": "pairs.csv"}
     second = shutil.copytree(folder, tmp_path / "second")
     headcats("compare", folder, second).check_one_message("the same results as r")

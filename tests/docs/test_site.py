@@ -185,7 +185,7 @@ def test_in_a_browser_the_search_finds_and_nothing_is_asked_of_the_network(
     for name in ("index", "gallery", "methods", "tutorials/01_first_map", "reference/methods"):
         page.goto((site / f"{name}.html").as_uri(), wait_until="networkidle")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
-    assert any("subsampled_overlap" in text for text in search(page, "subsampled_overlap", answer="matching document"))
+    assert any("effect_differences" in text for text in search(page, "effect_differences", answer="matching document"))
     assert search(page, "xyzzyx", answer="No matching documents") == []
     assert [address for address in requests if not address.startswith(("file:", "blob:", "data:"))] == []
     assert problems == []

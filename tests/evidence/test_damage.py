@@ -57,18 +57,6 @@ def test_prompts_of_several_lengths_are_one_task(material):
     assert split.items == whole.items
 
 
-def test_some_prompts_are_a_share_of_the_whole_gap(material):
-    model, held, reference = material
-    found = measure_damage(model, [held], SETS, category="", reference=reference, positions="last")
-    first = np.arange(len(held)) < 5
-    np.testing.assert_allclose(
-        found.shares(SETS[:1], prompts=first), found.drop[:5, found.columns[SETS[0]]].mean() / found.gap.mean()
-    )
-    assert np.isnan(found.shares(SETS, prompts=first & ~first)).all()
-    together = 5 * found.shares(SETS, prompts=first) + 15 * found.shares(SETS, prompts=~first)
-    np.testing.assert_allclose(together / 20, found.shares(SETS))
-
-
 def test_sets_in_any_order_and_the_empty_set(material):
     model, held, reference = material
     found = measure_damage(model, [held], [*SETS, ()], category="", reference=reference, positions="last")

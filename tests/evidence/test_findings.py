@@ -1,11 +1,10 @@
-"""What the test of the categories shows: the findings on verdicts, redundancy and contrasts, and their fields."""
+"""What the test of the categories shows: the findings on verdicts, and their fields."""
 
 import numpy as np
 import pytest
-import xarray as xr
 from damages import by_agreement, labellings, tables
 
-from headcats.evidence.findings import redundancy_findings, verdict_findings
+from headcats.evidence.findings import verdict_findings
 from headcats.evidence.verdicts import INCONCLUSIVE, SUPPORTED
 
 
@@ -62,17 +61,6 @@ def test_fewer_than_twenty_labellings_are_one_sentence():
     assert (finding.fields["n"], finding.fields["smallest"]) == (10, 0.1)
 
 
-def test_the_rival_may_do_more_and_changes_no_verdict(pair):
-    table, damage = copied(pair)
-    for name, value in (("rival_damage", 0.8), ("advantage", -0.2), ("advantage_low", -0.3), ("advantage_high", -0.1)):
-        damage[name].loc[{"category": "A"}] = value
-    finding = verdict_findings(table, damage)[0]
-    assert finding.fields["verdict"] == SUPPORTED
-    rival = finding.fields["rival"].fields
-    assert (rival["damage"], rival["difference"]) == (0.8, -0.2)
-    assert rival["interval"].fields == {"low": -0.3, "high": -0.1}
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -89,30 +77,6 @@ def test_what_could_not_be_tested_has_its_reason(pair, change, reason):
     finding = verdict_findings(change(table), damage)[0]
     assert (finding.id, finding.fields["verdict"]) == ("evidence.untested", INCONCLUSIVE)
     assert finding.fields["reason"].id == f"evidence.{reason}"
-
-
-def test_joint_damage_is_compared_with_the_sum_of_single_ones():
-    """Damages below zero are no sign of anything."""
-    rows = {  # joint damage, sum of single ones
-        "A": (0.22, 0.001, "far_more"),
-        "B": (0.061, 0.055, "about_the_sum"),
-        "C": (0.1, 0.3, "far_less"),
-        "D": (-0.5, -0.53, "about_the_sum"),
-        "E": (-0.5, -0.3, "about_the_sum"),
-        "F": (-0.01, 0.005, "about_the_sum"),
-    }
-    untested = {"no heads": (np.nan, np.nan, ""), "one head": (0.3, 0.3, "")}
-    joint, summed, _ = zip(*(rows | untested).values(), strict=True)
-    heads = [["L0H0", "L1H0"]] * len(rows) + [["", ""], ["L0H0", ""]]
-    table = xr.Dataset(
-        {"joint": ("category", list(joint)), "sum_of_single": ("category", list(summed))}
-        | {"head": (("category", "place"), heads)},
-        coords={"category": [*rows, *untested]},
-    )
-    fields = [finding.fields for finding in redundancy_findings(table)]
-    assert {row["category"]: (row["joint"], row["summed"], row["comparison"].id) for row in fields} == {
-        name: (joint, summed, f"evidence.{comparison}") for name, (joint, summed, comparison) in rows.items()
-    }
 
 
 def test_a_difference_that_weighing_tasks_alike_reverses_is_said(pair):

@@ -58,18 +58,8 @@ def test_the_t_interval_over_five_tasks_covers():
     assert 0.92 <= hits / 400 <= 0.98
 
 
-def test_the_rival_is_the_category_whose_heads_do_most_here():
-    table = table_of([[0.5, 0.1, 0.9], [0.7, 0.3, 0.8], [0.1, 0.4, 0], [0.3, 0.6, 0], [0, 0, 1]], 2, 2, 1)
-    assert table["rival"].values.tolist() == ["C", "A", "A"]
-    np.testing.assert_allclose(table["rival_damage"], [0.85, 0.2, 0.0])
-    np.testing.assert_allclose(table["advantage"], [-0.25, 0.3, 1.0])
-    assert table["advantage_low"][0] < -0.25 < table["advantage_high"][0]
-    assert np.isnan(table["advantage_low"][2])
-
-
-def test_one_category_has_no_rival_and_no_specificity():
+def test_one_category_has_no_specificity():
     table = table_of([[0.5], [0.7]], 2)
-    assert table["rival"].values.tolist() == [""]
     assert np.isnan(table["specificity"]).all()
     assert table["damage"].item() == pytest.approx(0.6)
 

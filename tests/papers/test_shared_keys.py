@@ -35,7 +35,6 @@ def test_relations_and_their_members(model: HookedModel) -> None:
         members = hc.categorize(relations, rule=hc.rules.threshold(value=0.05))
     for table in (relations, in_text, members):
         assert table.kv_head.values.tolist() == SHARED
-    assert "kv_pairs" in hc.overlap(members, draws=1)
 
 
 def test_gates_and_their_reduction(model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:

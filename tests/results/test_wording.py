@@ -44,10 +44,6 @@ def test_every_identifier_has_a_template():
     ("evidence.error_rate", {"n": 200, "tasks": 40, "units": 19, "rate": 0.005},
      ("Of 200 relabellings of these 40 tasks (19 independent units), 0.5% had a supported category: so often "
      "labels that mean nothing would pass here, if tasks were exchangeable.")),
-    ("evidence.redundancy", {"category": "a", "summed": 0.001, "joint": 0.22,
-                             "comparison": line("evidence.far_more")},
-     ("a: the heads chosen with all of its tasks, ablated one at a time, cost 0.001 of the gap in sum, "
-     "all at once 0.22: far more, a sign that they stand in for each other.")),
     ("validation.ignored", {"n": 1, "names": ["a.txt"]}, "1 file left out, as it holds no task: a.txt"),
     ("validation.ignored", {"n": 9, "names": list("abcdefghi")},
      "9 files left out, as they hold no task: a, b, c, d, e, f, g, h and 1 more"),

@@ -42,7 +42,7 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
         other)`; `size, n_tasks (category, protocol)`. `jaccard` is NaN where both are empty or one has no numbers in
         the category, `spearman` below 3 heads or where an effect is constant. Coordinates along `protocol`:
         `approximation` ("" where effects are exact), and those of `method, positions, metric, effect, rule, plan` that
-        the memberships name (`plan`: JSON, part of the plan -> value, see `hc.evidence.judge_protocols`).
+        the memberships name (`plan`: JSON, part of the plan -> value).
 
     Raises:
         OptionError: Another `sign`, or memberships of suppressing heads alone where helping ones are compared.
@@ -50,7 +50,9 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
 
     Example:
         >>> import headcats as hc
-        >>> judged = hc.evidence.judge_protocols({"mini-icl": hc.load("results/mini-icl")}).members
+        >>> results = hc.load("results/mini-icl")
+        >>> methods = ["denoising_patch", "mean_ablation"]
+        >>> judged = {name: hc.categorize(hc.score(results, method=name)) for name in methods}
         >>> table = hc.evidence.agreement(judged)
         >>> table.jaccard.dims
         ('category', 'protocol', 'other')

@@ -5,6 +5,7 @@ import json
 import logging
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import xarray as xr
@@ -17,18 +18,14 @@ from headcats.base.errors import (
     pluralize,
     unknown_name_message,
 )
-from headcats.categories.argument_checks import RESULTS, check_named, check_rule
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, read_scores
 from headcats.evidence.comparison.method_grid import IS_CONTROL
-from headcats.evidence.comparison.runs import TASKS, Runs, judge_each, named_runs
+from headcats.evidence.comparison.runs import TASKS, Runs, judge_each
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import line
 from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
-from headcats.results.run_results import RunResults
-from headcats.rules.discovery_rate import fdr
-from headcats.rules.rule import Rule
 from headcats.scores.controls import control_blocks
 from headcats.scores.table import without_draws
 
@@ -59,78 +56,31 @@ class _Protocol(NamedTuple):
     control: bool
 
 
-def judge_protocols(
-    results: Mapping[str, xr.DataTree] | Runs,
-    *,
-    rule: Rule | None = None,
-    min_tasks: int | str = "half",
-    method: str | None = None,
-    positions: str | None = None,
-    metric: str | None = None,
-) -> JudgedProtocols:
-    """Categories under every protocol in results of one model: each method@positions with each metric.
+def judge_protocols(runs: Runs, reading: MapSpec) -> JudgedProtocols:
+    """Categories under every protocol in results of one model, by the rule of a reading: Zhang & Nanda (2309.16042).
 
     A protocol is named `denoising_patch@last, logit_diff`, followed by the parts of its plan that differ from the first
     results: `, shuffled_labels` (the corruption), `, seed 1`, `, 20 tasks`; task-specific effects are a protocol of
-    their own (`, task_specific`). Left out are controls, effects of groups of heads beside those of single ones, and,
-    unless `method` names one, approximations beside at least two exact protocols.
-
-    Args:
-        results: Name (a folder) -> results of one model, as `hc.load` returns them.
-        rule: As in `hc.categorize`.
-        min_tasks: As in `hc.categorize`.
-        method: Only this method, with or without `@positions`.
-        positions: Only these positions.
-        metric: Only this metric.
-
-    Returns:
-        `members`: name of a protocol -> what `hc.categorize` returns, dims `(category, layer, head)`; `left_out`: name
-        -> why it could not be judged.
-
-    Raises:
-        UnknownNameError: No results hold that method, these positions or that metric.
-        OptionError: A rule without its options, or its name.
-        DataError: No results by name, results of different models, or no protocol that can be judged, with every
-            reason.
-
-    Warns:
-        StatisticsWarning: The warnings of scoring and categorizing, once each, with their protocols.
-
-    Example:
-        >>> import headcats as hc
-        >>> judged = hc.evidence.judge_protocols({"mini-icl": hc.load("results/mini-icl")})
-        >>> for name in judged.members:
-        ...     print(name)
-        denoising_patch@last, logit_diff
-        denoising_patch@last, logit_diff, task_specific
-        mean_ablation@all, logit_diff
-        >>> judged.members["denoising_patch@last, logit_diff"].member.dims
-        ('category', 'layer', 'head')
-
-    References:
-        Zhang & Nanda (2024), arXiv 2309.16042: metrics and corruptions change which heads are found.
+    their own (`, task_specific`). Method, positions and metric of the reading, where it names them, choose protocols.
+    Left out are controls, effects of groups of heads beside those of single ones, and, unless a method is named,
+    approximations beside at least two exact protocols. Warnings come once each, with their protocols.
     """
-    if isinstance(results, Runs):
-        runs = results
-    else:
-        check_named(results, RESULTS, by="hc.evidence.judge_protocols", of="run")
-        runs = named_runs({folder: RunResults(tree) for folder, tree in results.items()})
-    check_rule(rule, by="hc.evidence.judge_protocols")
     if not runs:
-        raise DataError("hc.evidence.judge_protocols needs the results of at least one run.")
+        raise DataError("There are no results of any run to compare.")
     if not runs.corresponds:
         raise DataError(
-            f"{' and '.join(runs)} hold results of different models: their heads need not correspond. Compare the "
-            "structure of their categories instead (hc.evidence.category_structure)."
+            f"{' and '.join(runs)} hold results of different models: their heads need not correspond. Put their "
+            "maps side by side instead (headcats report)."
         )
+    method, positions, metric = reading.label.method, reading.label.positions, reading.metric
     plans = _plan_differences(runs)
     protocols = list(_protocols(runs, plans))
     selected = {
         protocol.name: protocol
         for protocol in protocols
-        if method in (None, protocol.label.method, str(protocol.label))
-        and positions in (None, protocol.label.positions)
-        and metric in (None, protocol.metric)
+        if method in ("", protocol.label.method, str(protocol.label))
+        and positions in ("", protocol.label.positions)
+        and metric in ("", protocol.metric)
     }
     if not selected:
         raise _no_such_protocol(protocols, method=method, positions=positions, metric=metric)
@@ -144,9 +94,9 @@ def judge_protocols(
             raise DataError(IS_CONTROL)
         if protocol.label.unit != HEAD and has_heads:
             raise DataError("its effects are of groups of heads, those of the others of single heads")
-        reading = MapSpec(protocol.label, protocol.metric, protocol.effect, rule or fdr(), min_tasks)
+        by = replace(reading, label=protocol.label, metric=protocol.metric, effect=protocol.effect)
         # Agreement needs no resamples, and no data without effects.
-        table = judge_scores(without_draws(read_scores(runs[protocol.folder], reading)), reading)
+        table = judge_scores(without_draws(read_scores(runs[protocol.folder], by)), by)
         plan = plans[protocol.folder]
         return table.assign_attrs(plan=json.dumps(plan, ensure_ascii=False) if plan else "")
 
@@ -207,9 +157,9 @@ def _in_words(plan: Mapping[str, Any]) -> str:
     )
 
 
-def _approximations_beside_exact(members: Mapping[str, xr.Dataset], method: str | None) -> dict[str, str]:
+def _approximations_beside_exact(members: Mapping[str, xr.Dataset], method: str) -> dict[str, str]:
     approximate = [name for name, table in members.items() if approximation_label(table)]
-    if method is not None or len(members) - len(approximate) < 2:
+    if method or len(members) - len(approximate) < 2:
         return {}
     return dict.fromkeys(approximate, "estimates, not patched effects: name the method to compare an approximation")
 
@@ -219,9 +169,7 @@ def _summarized(names: list[str], n_judged: int) -> str:
     return "; ".join(names) if len(names) <= 3 else f"{len(names)} protocols, such as {names[0]}; {n_judged} are judged"
 
 
-def _no_such_protocol(
-    protocols: list[_Protocol], *, method: str | None, positions: str | None, metric: str | None
-) -> HeadcatsError:
+def _no_such_protocol(protocols: list[_Protocol], *, method: str, positions: str, metric: str) -> HeadcatsError:
     if not protocols:
         return DataError("These results hold no scored task yet.")
     labels = [protocol.label for protocol in protocols]
@@ -231,8 +179,8 @@ def _no_such_protocol(
         "positions": (positions, [label.positions for label in labels]),
     }
     for part, (name, present) in names.items():
-        if name is not None and name not in present:
+        if name and name not in present:
             choices = list(dict.fromkeys(present))
             return UnknownNameError(unknown_name_message(f"{part} of these results", name, choices))
-    parts = ", ".join(name for name, _ in names.values() if name is not None)
+    parts = ", ".join(name for name, _ in names.values() if name)
     return DataError(f"No protocol is {parts}; there are {'; '.join(protocol.name for protocol in protocols)}.")

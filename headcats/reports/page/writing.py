@@ -63,8 +63,8 @@ def report(
     and how sure that is, and what the runs differ in. Differences of effects between consecutive runs on the same
     prompts are tested as in `hc.evidence.over_revisions`; a series, or folders of checkpoints such as `step1000/`, has
     the categories over the training, and a series a page of each revision. Heads of different models (by the hash of
-    their weights) do not correspond: there the structure of the categories is compared
-    (`hc.evidence.category_structure`). A run that cannot be compared with the first is named with the reason.
+    their weights) do not correspond: of these there are the maps. A run that cannot be compared with the first is named
+    with the reason.
 
     Args:
         results: What `hc.run` or `hc.load` returns, or what `hc.load` takes; or a series, or its folder; or several

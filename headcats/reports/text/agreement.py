@@ -1,5 +1,6 @@
 """Findings of a comparison of protocols, halves and replicates of one model."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,7 +9,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.categories.combined import replicated
 from headcats.evidence.comparison.agreement import SIGNS, pairs
 from headcats.reports.text.answer import NAMED
 from headcats.results.declaration import registered
@@ -94,12 +94,13 @@ def replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> list[dict[str
     outcome, _ = SIGNS[sign]
     by_category: list[dict[str, Any]] = []
     for category in categories[0]:
-        rows = {protocol: table.sel(category=[category]) for protocol, table in members.items()}
-        rows = {protocol: row for protocol, row in rows.items() if row["effect"].notnull().any()}
-        entry: dict[str, Any] = {"category": category, "judged_by": len(rows)}
-        for by in ("always", "half", "any") if len(members) > 2 else ("always", "any"):
-            entry[by] = _head_names(replicated(rows, by=by).sel(category=category), outcome) if rows else []
-        by_category.append(entry)
+        rows = [table.sel(category=category) for table in members.values()]
+        rows = [row for row in rows if row["effect"].notnull().any()]
+        least = {"always": len(rows), "half": math.ceil(len(rows) / 2), "any": 1}
+        if len(members) < 3:
+            del least["half"]
+        names = {by: _head_names(rows, outcome, least=n) if rows else [] for by, n in least.items()}
+        by_category.append({"category": category, "judged_by": len(rows)} | names)
     return by_category
 
 
@@ -213,7 +214,7 @@ def half_findings(halves: xr.Dataset, *, title: str) -> Iterator[Finding]:
 
 
 def approximation_findings(labels: Sequence[str]) -> list[Finding]:
-    """A warning where effects are approximations; `labels` say of each protocol or model which, "" for exact ones."""
+    """A warning where effects are approximations; `labels` say of each protocol which, "" for exact ones."""
     if not any(labels):
         return []
     if len(set(labels)) == 1:
@@ -288,9 +289,11 @@ def _verdict(category: str, compared: pd.DataFrame, sizes: Mapping[str, int], *,
     )
 
 
-def _head_names(members: xr.Dataset, outcome: str) -> list[str]:
-    cells = (members[outcome] == 1).stack(cell=("layer", "head"))
-    return [cell_name(layer, head, unit_of(members)) for layer, head in cells["cell"].values[cells.values]]
+def _head_names(members: Sequence[xr.Dataset], outcome: str, *, least: int) -> list[str]:
+    """Name the heads that at least so many memberships of a category have."""
+    n = np.sum([(table[outcome] == 1).transpose("layer", "head").values for table in members], axis=0)
+    layers, heads, unit = members[0]["layer"].values, members[0]["head"].values, unit_of(members[0])
+    return [cell_name(layers[i], heads[j], unit) for i, j in np.argwhere(n >= least)]
 
 
 def _head_list(heads: Sequence[str], most: int) -> str:

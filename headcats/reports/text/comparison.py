@@ -1,21 +1,17 @@
-"""Findings of a comparison of methods on one grid, of the plans of several results, and of different models."""
+"""Findings of a comparison of methods on one grid, and of the plans of several results."""
 
-import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
 import xarray as xr
 
 from headcats.evidence.comparison.method_agreement import disagreements
 from headcats.evidence.comparison.runs import TASKS, Runs
-from headcats.reports.text.agreement import approximation_findings
 from headcats.results.finding import (
     Finding,
     Short,
     Table,
-    bounds_text,
     first_names,
     line,
     number_text,
@@ -97,48 +93,6 @@ def _task_texts(tasks: Sequence[list[str]]) -> list[str]:
     ]
 
 
-def structure_findings(structure: xr.Dataset) -> Iterator[Finding]:
-    """Findings on `hc.evidence.category_structure`: the categories of different models side by side."""
-    models, categories = structure["model"].values.tolist(), structure["category"].values.tolist()
-    protocol = [structure.attrs[part] for part in ("method", "positions", "metric") if structure.attrs[part]]
-    yield paragraph("structure.models", protocol=protocol, sign=structure.attrs["sign"])
-    yield from approximation_findings(structure["approximation"].values.tolist())
-    rows = []
-    for category, model in itertools.product(categories, models):
-        cell = structure.sel(category=category, model=model)
-        counts = [number_text(cell[name] if np.isfinite(cell["share"]) else None, 0) for name in ("size", "undecided")]
-        numbers = [number_text(cell[name]) for name in ("share", "mean_layer", "depth")]
-        rows.append([category, model, *counts, *numbers])
-    columns = ["category", "model", "heads", "undecided", "share of heads", "mean layer", "depth (0 first, 1 last)"]
-    yield table("structure.categories", columns, rows, numeric=columns[2:])
-    rows = []
-    for model in models:
-        cells = [structure.sel(model=model, k=k) for k in structure["k"].values]
-        counts = [
-            f"{int(cell['in_k'])}{bounds_text(cell, 'in_k', 0)}: {number_text(cell['share_k'])} "
-            f"({number_text(cell['expected_k'])})"
-            for cell in cells
-        ]
-        rows.append([model, str(int(structure["n_heads"].sel(model=model))), *counts])
-    bounds = line("map.or_settled") if structure["undecided"].any() else None
-    columns = ["model", "heads", *(f"in exactly {k}" for k in structure["k"].values)]
-    yield table("structure.counts", columns, rows, bounds=bounds)
-    rows = []
-    for first, second in itertools.combinations(categories, 2):
-        cells = [structure.sel(model=model, category=first, other=second) for model in models]
-        texts = [
-            f"{number_text(cell['jaccard'])}{bounds_text(cell, 'jaccard', 2)} ({number_text(cell['expected'])})"
-            for cell in cells
-        ]
-        rows.append([f"{first} and {second}", *texts])
-    yield table("structure.jaccard", ["", *models], rows, numeric=models, bounds=bounds)
-    for first, second in itertools.combinations(models, 2):
-        cell = structure.sel(model=first, other_model=second)
-        yield line(
-            "structure.correlation", first=first, second=second, correlation=cell["correlation"], n=int(cell["n_pairs"])
-        )
-
-
 def short_methods(agreement: xr.Dataset, *, next_command: str) -> Short:
     """Make the answer on methods on one grid: what `method_findings` begins and ends with."""
     grid, *left_out = (each for each in method_findings(agreement) if each.id in ("methods.grid", "agreement.left_out"))
@@ -146,21 +100,6 @@ def short_methods(agreement: xr.Dataset, *, next_command: str) -> Short:
         line("methods.statement", text=text) for text in str(agreement.attrs["reading"]).splitlines()
     )
     return Short(tuple(statements), lambda most: _untitled(grid), (), (caution, *left_out), next_command)
-
-
-def short_models(
-    structure: xr.Dataset, *, differing: Sequence[str], next_command: str, colours: Mapping[str, str]
-) -> Short:
-    """Make the answer on different models, whose heads do not correspond: sizes and depth of the categories."""
-    findings = {each.id: each for each in structure_findings(structure)}
-    correlations = [each for each in structure_findings(structure) if each.id == "structure.correlation"]
-    known = [each for each in correlations if np.isfinite(each.fields["correlation"])]
-    sizes = replace(_untitled(findings["structure.categories"]), colours=colours)
-    warnings = approximation_findings(structure["approximation"].values.tolist())
-    if differing:
-        warnings.append(line("short.differing", parts=list(differing)))
-    verdict = (line("short.models", n=structure.sizes["model"]), *known)
-    return Short(verdict, lambda most: sizes, (), tuple(warnings), next_command, colours)
 
 
 def _untitled(finding: Finding) -> Table:

@@ -1,7 +1,6 @@
 """Findings of `hc.run_evidence`: tables of the tests, what they say, and the verdicts."""
 
 import collections
-import itertools
 import json
 from collections.abc import Iterator
 
@@ -13,7 +12,6 @@ from headcats.results.finding import (
     Finding,
     Table,
     by_category,
-    first_names,
     item,
     line,
     number_text,
@@ -21,10 +19,6 @@ from headcats.results.finding import (
     share_text,
     table,
 )
-
-# Direct and total effects below this share of the gap are not listed.
-_LEAST = 0.001
-_SIDES = ("own", "other")
 
 
 def evidence_findings(evidence: xr.DataTree) -> Iterator[Finding]:
@@ -78,12 +72,7 @@ def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:
     yield paragraph("evidence.columns")
     yield _matrix(nodes["specificity"])
     yield _tested(nodes["specificity"])
-    if (nodes["specificity"]["rival"] != "").any():
-        yield _rivals(nodes["specificity"])
-    if (contrasts := _contrasts(nodes["contrasts"])).rows:
-        yield contrasts
     yield from _curves(nodes["curves"])
-    yield from _self_repair(nodes["self_repair"])
 
 
 def _matrix(data: xr.Dataset) -> Table:
@@ -104,42 +93,9 @@ def _tested(data: xr.Dataset) -> Table:
     return table("evidence.heads", ["heads of", "tested heads", "on tasks"], rows)
 
 
-def _rivals(data: xr.Dataset) -> Table:
-    rows = []
-    for name, row in by_category(data):
-        if rival := row["rival"].item():
-            damage, more = row["rival_damage"].item(), row["advantage"].item()
-            shares = [share_text(value) for value in (damage + more, damage, more)]
-            rows.append([name, shares[0], rival, *shares[1:], _ends(row, "advantage_")])
-    columns = ["tasks of", "by own heads", "rival", "by the rival's", "difference", "95 %"]
-    return table("evidence.rivals", columns, rows, numeric=("by own heads", "by the rival's", "difference"))
-
-
 def _cell(cell: xr.Dataset, name: str, ends: str = "") -> tuple[str, str]:
     """A value and its interval."""
     return (share_text(cell[name].item()), _ends(cell, ends)) if np.isfinite(cell[name].item()) else ("-", "")
-
-
-def _contrasts(data: xr.Dataset) -> Table:
-    rows = []
-    for (first, row), second in itertools.product(by_category(data), data["other"].values.tolist()):
-        cell = row.sel(other=second)
-        if first == second or not any(cell[f"{side}_prompts"].item() for side in _SIDES):
-            continue
-        tasks = " against ".join(first_names(cell[f"{side}_tasks"].item().split(","), 3) for side in _SIDES)
-        rows.append(
-            [
-                first,
-                second,
-                f"{share_text(cell['own'].item())} ({cell['own_prompts'].item()})",
-                f"{share_text(cell['elsewhere'].item())} ({cell['other_prompts'].item()})",
-                share_text(cell["difference"].item()),
-                share_text(cell["interaction"].item()),
-                cell["note"].item() or tasks,
-            ]
-        )
-    columns = ["heads of", "other", "own (prompts)", "other's (prompts)", "difference", "both", "tasks"]
-    return table("evidence.contrasts", columns, rows, numeric=columns[2:6])
 
 
 def _curves(data: xr.Dataset) -> Iterator[Finding]:
@@ -159,30 +115,6 @@ def _curves(data: xr.Dataset) -> Iterator[Finding]:
     yield table("evidence.curves", columns, rows, numeric=columns[1:])
     if any(row[1].endswith("*") for row in rows):
         yield line("evidence.fewer_tasks")
-
-
-def _self_repair(data: xr.Dataset) -> Iterator[Finding]:
-    parts = ("sum_of_single", "joint", "redundancy")
-    sums = [[name, *(share_text(row[part].item()) for part in parts)] for name, row in by_category(data)]
-    columns = ["heads of", "sum of single damages", "joint damage", "joint minus sum"]
-    yield table("evidence.self_repair", columns, sums, numeric=columns[1:])
-    rows, small = [], 0
-    for (name, row), place in itertools.product(by_category(data), range(data.sizes["place"])):
-        cell = row.isel(place=place)
-        direct, total, repaired = (cell[part].item() for part in ("direct", "total", "repaired"))
-        if not cell["head"].item():
-            continue
-        if abs(total) < _LEAST and abs(direct) < _LEAST:  # so never where one of them is not known
-            small += 1
-        else:
-            rows.append([name, cell["head"].item(), *(number_text(value, 3) for value in (direct, total, repaired))])
-    if rows:
-        columns = ["heads of", "head", "direct effect", "total effect", "repaired"]
-        yield table("evidence.repaired", columns, rows, numeric=columns[2:])
-    if any(row[-1] != "-" for row in rows):
-        yield line("evidence.repaired_sign")
-    if small:
-        yield line("evidence.small", n=small, least=_LEAST)
 
 
 def _ends(cell: xr.Dataset, prefix: str) -> str:

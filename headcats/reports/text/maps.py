@@ -52,8 +52,6 @@ def shared_findings(result: MapResult) -> Iterator[Finding]:
         yield from _jaccard(result.overlap)
     else:
         yield paragraph("map.single_category")
-    yield from _shared_keys(result.overlap)
-    yield from _equal_tasks(result)
     yield from _reach(result.tables["scores"], result.spec)
 
 
@@ -126,20 +124,6 @@ def count_findings(shared: xr.Dataset) -> Iterator[Finding]:
         yield line("map.bounds", n=int(shared["undecided"].sum()))
 
 
-def _shared_keys(shared: xr.Dataset) -> Iterator[Finding]:
-    """Pairs of members that share keys and values, beside chance; nothing where no heads share any, or none could."""
-    if "kv_pairs" not in shared or shared["kv_pairs_p"].isnull().all():
-        return
-    categories = []
-    for category, row in by_category(shared):
-        p_value = row["kv_pairs_p"].item()
-        chance = line("map.kv_pairs_p", p=p_value, q=row["kv_pairs_q"].item()) if np.isfinite(p_value) else None
-        fields = {"n": row["kv_pairs"].item(), "expected": row["kv_pairs_expected"].item(), "p": chance}
-        if np.isfinite(fields["expected"]):
-            categories.append(line("map.kv_pairs_of", category=category, **fields))
-    yield paragraph("map.kv_pairs", categories=categories)
-
-
 def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
     names = shared["category"].values.tolist()
     if len(names) < 2 or not shared["jaccard"].notnull().any():
@@ -151,29 +135,6 @@ def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
         rows.append([name, *cells, *[""] * (len(names) - 1 - place)])
     bounds = line("map.or_settled") if shared["undecided"].any() else None
     yield table("map.jaccard", ["", *names[:-1]], rows[1:], numeric=names, bounds=bounds)
-
-
-def _equal_tasks(result: MapResult) -> Iterator[Finding]:
-    equal = result.tables["equal_tasks"]
-    if reason := equal.attrs.get("reason"):
-        yield paragraph("map.no_equal_tasks", reason=reason)
-    if "size" not in equal:
-        return
-    sizes = {category.name: str(category.size) for category in result.categories}
-    rows = [[name, sizes[name], with_interval(row, "size", digits=1)] for name, row in by_category(equal)]
-    subsets, n_judged, n_tasks = equal.attrs["subsets"], equal.attrs["judged"], int(equal["n_tasks"])
-    columns = ["category", "heads, all tasks", "heads, equal tasks"]
-    yield table(
-        "map.equal_tasks", columns, rows, numeric=columns[1:],
-        n=n_tasks, subsets=subsets, judged=None if n_judged == subsets else line("map.judged_subsets", n=n_judged),
-    )  # fmt: skip
-    means = []
-    for k in equal["k"].values.tolist():
-        of_k = equal.sel(k=k)
-        means.append(line("map.heads_in_k", n=float(of_k["observed"]), bounds=bounds_text(of_k, "observed", 1), k=k))
-    yield line("map.equal_tasks_mean", means=means)
-    if result.spec.min_tasks != "half":
-        yield line("map.equal_tasks_needed", min_tasks=result.spec.min_tasks, n=n_tasks)
 
 
 def _reach(scores: xr.Dataset, reading: MapSpec) -> Iterator[Finding]:

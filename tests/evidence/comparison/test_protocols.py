@@ -10,6 +10,11 @@ from simulated import CATEGORIES, NAMES, block
 
 import headcats as hc
 from headcats.base.errors import DataError, StatisticsWarning, UnknownNameError
+from headcats.categories.map_spec import MapSpec
+from headcats.evidence.comparison.protocols import JudgedProtocols
+from headcats.evidence.comparison.protocols import judge_protocols as judge
+from headcats.evidence.comparison.runs import named_runs
+from headcats.results.run_results import RunResults
 
 TASKS = {"t0": NAMES[0], "t1": NAMES[0], "t2": NAMES[1], "t3": NAMES[1]}
 PLAN = {"suite": "icl", "metrics": ["logit_diff"], "template": "arrow", "corruption": "other_task", "seed": 0}
@@ -45,13 +50,19 @@ def results_of(
     return tree
 
 
+def judge_protocols(results: dict[str, xr.DataTree], **options: str | int) -> JudgedProtocols:
+    """All protocols of results by name, or those that options choose."""
+    runs = named_runs({name: RunResults(tree) for name, tree in results.items()})
+    return judge(runs, MapSpec.parse(**options))
+
+
 A, B = (0, 0), (1, 2)
 DENOISING = "denoising_patch@last, logit_diff"
 
 
 def test_every_method_and_metric_is_a_protocol():
     results = results_of({"denoising_patch@last": A, "mean_ablation@all": B}, metrics=("logit_diff", "log_prob"))
-    found = hc.evidence.judge_protocols({"r": results})
+    found = judge_protocols({"r": results})
     labels = ("denoising_patch@last", "mean_ablation@all")
     assert list(found.members) == [f"{label}, {metric}" for label in labels for metric in ("logit_diff", "log_prob")]
     assert found.left_out == {}
@@ -64,7 +75,7 @@ def test_every_method_and_metric_is_a_protocol():
 
 def test_protocols_of_several_results_carry_what_differs():
     label = "denoising_patch@last"
-    found = hc.evidence.judge_protocols(
+    found = judge_protocols(
         {
             "a": results_of({label: A}),
             "b": results_of({label: A}, corruption="shuffled_labels"),
@@ -88,7 +99,7 @@ def test_other_tasks_are_another_protocol(caplog):
     fewer = results_of({label: A})
     del fewer["t1"]
     with caplog.at_level("INFO", logger="headcats"):
-        found = hc.evidence.judge_protocols({"a": results_of({label: A}), "b": fewer})
+        found = judge_protocols({"a": results_of({label: A}), "b": fewer})
     assert list(found.members) == [f"{label}, logit_diff", f"{label}, logit_diff, 3 tasks"]
     assert json.loads(found.members[f"{label}, logit_diff, 3 tasks"].attrs["plan"]) == {"tasks": ["t0", "t2", "t3"]}
     assert "Judging 2 protocols." in caplog.text
@@ -96,15 +107,15 @@ def test_other_tasks_are_another_protocol(caplog):
 
 def test_different_models_are_refused():
     label = {"denoising_patch@last": A}
-    with pytest.raises(DataError, match="category_structure"):
-        hc.evidence.judge_protocols({"a": results_of(label), "b": results_of(label, weights="v")})
+    with pytest.raises(DataError, match="different models"):
+        judge_protocols({"a": results_of(label), "b": results_of(label, weights="v")})
 
 
 def test_controls_are_no_protocols(caplog):
     labels = {"denoising_patch@last": A, "second_corruption_patch@last": A, "other_item_patch@last": A}
     with caplog.at_level("INFO", logger="headcats"):
-        found = hc.evidence.judge_protocols({"r": results_of(labels)})
-        hc.evidence.judge_protocols({"r": results_of({"denoising_patch@last": A})})
+        found = judge_protocols({"r": results_of(labels)})
+        judge_protocols({"r": results_of({"denoising_patch@last": A})})
     assert "Judging 2 protocols." in caplog.text, "not controls"
     assert "Judging 1 protocol." in caplog.text
     specific = f"{DENOISING}, task_specific"
@@ -120,14 +131,14 @@ def test_screens_are_marked_and_never_mixed_silently():
     approximation = {"attribution_patch@last": {"approximation": "first order"}}
     one = results_of({"denoising_patch@last": A, "attribution_patch@last": A}, attrs=approximation)
     marked = "attribution_patch@last, logit_diff, first-order approximation"
-    assert list(hc.evidence.judge_protocols({"r": one}).members) == [DENOISING, marked]
+    assert list(judge_protocols({"r": one}).members) == [DENOISING, marked]
     more = results_of(
         {"denoising_patch@last": A, "noising_patch@last": A, "attribution_patch@last": A}, attrs=approximation
     )
-    found = hc.evidence.judge_protocols({"r": more})
+    found = judge_protocols({"r": more})
     assert marked not in found.members
     assert list(found.left_out) == [marked]
-    named = hc.evidence.judge_protocols({"r": more}, method="attribution_patch")
+    named = judge_protocols({"r": more}, method="attribution_patch")
     assert list(named.members) == [marked]
     assert hc.evidence.agreement(named.members)["approximation"].values.tolist() == ["first-order approximation"]
 
@@ -140,12 +151,12 @@ def test_what_cannot_be_judged_is_listed_with_the_reason():
         node = no_gap[task]["denoising_patch@last"]
         node["clean"] = node["corrupted"].copy()
     with pytest.warns(StatisticsWarning, match=r"above 0.*seed 2\)"):
-        found = hc.evidence.judge_protocols({"good": good, "few": few, "flat": no_gap})
+        found = judge_protocols({"good": good, "few": few, "flat": no_gap})
     assert list(found.members) == [DENOISING]
     assert "reachable p" in found.left_out[f"{DENOISING}, seed 1"]
     assert "No category has" in found.left_out[f"{DENOISING}, seed 2"]
     with pytest.raises(DataError, match=r"judged:\n.*reachable p"):
-        hc.evidence.judge_protocols({"few": few})
+        judge_protocols({"few": few})
 
 
 def test_choosing_protocols():
@@ -156,25 +167,25 @@ def test_choosing_protocols():
         ({"positions": "last", "metric": "logit_diff"}, {DENOISING, "mean_ablation@last, logit_diff"}),
         ({"method": "denoising_patch@all"}, {f"denoising_patch@all, {name}" for name in ("logit_diff", "log_prob")}),
     ):
-        assert set(hc.evidence.judge_protocols(results, **chosen).members) == names
+        assert set(judge_protocols(results, **chosen).members) == names
     with pytest.raises(UnknownNameError, match="mean 'denoising_patch'"):
-        hc.evidence.judge_protocols(results, method="denoising")
+        judge_protocols(results, method="denoising")
     with pytest.raises(UnknownNameError, match="metric 'prob'"):
-        hc.evidence.judge_protocols(results, metric="prob")
+        judge_protocols(results, metric="prob")
     with pytest.raises(UnknownNameError, match="positions 'first'"):
-        hc.evidence.judge_protocols(results, positions="first")
+        judge_protocols(results, positions="first")
     with pytest.raises(DataError, match="@all, last"):
-        hc.evidence.judge_protocols(results, method="denoising_patch@all", positions="last")
+        judge_protocols(results, method="denoising_patch@all", positions="last")
     empty = xr.DataTree.from_dict({"/": xr.Dataset(attrs=results["r"].attrs)})
     with pytest.raises(DataError, match="no scored task"):
-        hc.evidence.judge_protocols({"r": empty})
+        judge_protocols({"r": empty})
 
 
 def test_a_warning_true_of_all_is_said_once():
     results = results_of({"denoising_patch@last": A, "noising_patch@last": A})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        hc.evidence.judge_protocols({"r": results}, min_tasks=1)
+        judge_protocols({"r": results}, min_tasks=1)
     said = [str(one.message) for one in caught if "saturates" in str(one.message)]
     assert len(said) == 1
     assert "denoising_patch" not in said[0]
@@ -185,13 +196,13 @@ GROUPS = "denoising_patch:unit=kv_group@last"
 
 def test_effects_of_groups_are_left_out_beside_those_of_heads():
     results = results_of({GROUPS: A, "denoising_patch@last": A}, attrs={GROUPS: {"unit": "kv_group"}})
-    found = hc.evidence.judge_protocols({"r": results})
+    found = judge_protocols({"r": results})
     assert list(found.members) == [DENOISING]
     assert "groups of heads" in found.left_out[f"{GROUPS}, logit_diff"]
     # Asked for by name, or alone, they are judged.
     for only in (results, results_of({GROUPS: A}, attrs={GROUPS: {"unit": "kv_group"}})):
         method = None if only is not results else GROUPS.removesuffix("@last")
-        assert list(hc.evidence.judge_protocols({"r": only}, method=method).members) == [f"{GROUPS}, logit_diff"]
+        assert list(judge_protocols({"r": only}, method=method).members) == [f"{GROUPS}, logit_diff"]
 
 
 def test_heads_and_groups_are_not_compared():
@@ -202,8 +213,6 @@ def test_heads_and_groups_are_not_compared():
     }
     with pytest.raises(DataError, match="group, denoising_patch@last every head"):
         hc.evidence.agreement(members)
-    with pytest.raises(DataError, match="judges every group"):
-        hc.categories.replicated(members)
 
 
 def test_the_grid_of_methods_is_of_heads_where_any_method_scores_these():

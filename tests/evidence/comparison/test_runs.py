@@ -9,6 +9,7 @@ from simulated_series import STRONG, results_of, series_of
 
 import headcats as hc
 from headcats.base.errors import DataError
+from headcats.categories.map_spec import MapSpec
 from headcats.evidence.comparison.agreement import agreement, pairs
 from headcats.evidence.comparison.protocols import judge_protocols
 from headcats.evidence.comparison.runs import read_runs
@@ -76,6 +77,6 @@ def test_points_of_a_training_are_protocols_that_differ_in_the_revision(tmp_path
     folders = [checkpoint(tmp_path / f"run{n}", f"../models/step{n}", weights=str(n)) for n in (1, 2)]
     runs = runs_of(*folders)
     assert runs.differences == {}
-    members = judge_protocols(runs).members
+    members = judge_protocols(runs, MapSpec()).members
     assert list(members) == ["denoising_patch@last, logit_diff, run1", "denoising_patch@last, logit_diff, run2"]
     assert set(pairs(agreement(members))["differ_in"]) == {"revision"}

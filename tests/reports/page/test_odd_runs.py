@@ -76,10 +76,8 @@ def test_damaged_evidence_is_named_and_not_shown(copied: Path):
         [
             ("relabelling", "verdict"),
             ("curves", "side"),
-            ("contrasts", "other"),
             ("specificity", "target"),
             *(("relabelling", name) for name in ("error_rate", "signature", "causal_p", "category")),
-            ("contrasts", "category"),
         ],
         2,
     ),

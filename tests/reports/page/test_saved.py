@@ -20,6 +20,8 @@ from simulated import block, tree
 import headcats as hc
 from headcats.base.errors import HeadcatsWarning
 from headcats.categories.map_spec import MapSpec
+from headcats.evidence.comparison.protocols import judge_protocols
+from headcats.evidence.comparison.runs import named_runs
 from headcats.reports.page import saved
 from headcats.reports.page.saved import (
     Robustness,
@@ -61,7 +63,7 @@ def found(run: RunResults) -> Robustness:
     """Both as protocols."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcatsWarning)
-        judged = hc.evidence.judge_protocols({"one": run.tree})
+        judged = judge_protocols(named_runs({"one": run}), MapSpec())
     return Robustness(hc.evidence.agreement(judged.members), judged.members, {"other": "a control"}, None)
 
 

@@ -45,12 +45,6 @@ def test_how_heads_were_chosen_is_in_the_fields(evidence):
     assert {name: tested[name] for name in ("method", "metric", "n_prompts", "effect")} == OPTIONS | {"effect": None}
 
 
-def test_the_rival_has_a_table_of_its_own(evidence):
-    rivals = findings(evidence)["evidence.rivals"]
-    assert rivals.columns[2] == "rival"
-    assert {row[2] for row in rivals.rows} <= {"Knowledge", "Linguistic"}
-
-
 def test_it_ends_with_the_verdicts(evidence):
     *_, verdicts, units = evidence_findings(evidence)
     assert (verdicts.id, units.id) == ("evidence.verdicts", "evidence.units")
@@ -76,28 +70,6 @@ def test_steps_on_fewer_tasks_are_marked(evidence):
     said = findings(evidence, curves=table)
     assert ("Knowledge", "3*") in [row[:2] for row in said["evidence.curves"].rows]
     assert "evidence.fewer_tasks" in said
-
-
-def test_heads_that_do_nothing_are_counted_not_listed(evidence):
-    table = table_of(evidence, "self_repair")
-    for name in ("total", "direct"):
-        table[name][:] = 0.1
-    assert "evidence.small" not in findings(evidence, self_repair=table)
-    for name, value in (("total", 0.0004), ("direct", -0.0004)):
-        table[name].loc[{"category": "Knowledge", "place": 0}] = value
-    said = findings(evidence, self_repair=table)
-    assert said["evidence.small"].fields == {"n": 1, "least": 0.001}
-    assert "evidence.repaired_sign" in said
-
-
-def test_heads_whose_direct_effect_is_not_known_are_listed(evidence):
-    table = table_of(evidence, "self_repair")
-    table["total"][:] = 0.0004
-    for name in ("direct", "repaired"):
-        table[name][:] = float("nan")
-    said = findings(evidence, self_repair=table)
-    assert not {"evidence.small", "evidence.repaired_sign"} & set(said)
-    assert {row[2:] for row in said["evidence.repaired"].rows} == {("-", "0.000", "-")}
 
 
 def test_without_heads_there_are_no_tables(evidence):

@@ -61,14 +61,14 @@ def usual() -> dict[str, xr.Dataset]:
 @functools.cache
 def _usual() -> dict[str, xr.Dataset]:
     made = results()
-    return with_tests(tables(made, rule=RULE), reading_of(made, rule=RULE))
+    return with_tests(tables(made, rule=RULE))
 
 
 def findings(found: dict[str, xr.Dataset], **options: str) -> dict[str, Finding]:
     attrs = found["scores"].attrs
     reading = MapSpec.parse(method=attrs["method"], positions=attrs["positions"], **options)
     tested = "differences" in found and not {"min_tasks", "sign"} & set(options)
-    return by_id(map_findings(MapResult(reading, found if tested else with_tests(found, reading))))
+    return by_id(map_findings(MapResult(reading, found if tested else with_tests(found))))
 
 
 def test_heads_shared_heads_and_what_the_data_can_reach() -> None:
@@ -79,7 +79,6 @@ def test_heads_shared_heads_and_what_the_data_can_reach() -> None:
     assert rows["Knowledge"][:5] == ("2 of 2", "1", "0.0", "L0H0", "L0H2")
     assert said["map.settled"].fields == {"kind": "helping", "share": 0.8}
     assert said["map.jaccard"].rows[0][:2] == ("Knowledge", "0.50 (0.50 to 0.50)")
-    assert said["map.equal_tasks"].fields == {"n": 2, "subsets": 50, "judged": None}
     share = said["map.shares"].fields["first"].fields
     assert [share[name] for name in ("median", "least", "most")] == [50, 50, 50]
     assert said["map.shares"].fields["option"].id == "map.task_specific_option"
@@ -108,15 +107,6 @@ def test_loose_members_are_named() -> None:
 def test_without_controls_it_says_what_is_not_known() -> None:
     said = findings(usual() | tables(results(controls=False), rule=RULE))
     assert said["map.no_controls"].fields["controls"] == ["second_corruption_patch", "other_item_patch"]
-
-
-def test_equal_numbers_of_tasks_need_no_second_table() -> None:
-    assert "map.equal_tasks" not in findings(tables(results(tasks=(2, 2)), rule=RULE), rule=RULE)
-    # Nor can more tasks be asked for than the smallest category has.
-    found = usual()
-    assert "map.equal_tasks" not in findings(found, rule=RULE, min_tasks="3")
-    needed = findings(found, rule=RULE, min_tasks="2")["map.equal_tasks_needed"]
-    assert needed.fields == {"min_tasks": 2, "n": 2}
 
 
 def test_shares_below_zero_are_explained() -> None:
@@ -170,7 +160,7 @@ def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked() -> None:
     assert "not call any" in found["members"].attrs["not_judged"]
     said = findings(found, rule=RULE)
     assert said["map.not_judged"].place == "note"
-    assert not {"map.equal_tasks", "map.nothing_shared", "map.smallest_effect", "map.shares"} & set(said)
+    assert not {"map.nothing_shared", "map.smallest_effect", "map.shares"} & set(said)
 
 
 @pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
@@ -198,8 +188,8 @@ def test_suppressing_heads_have_a_map_of_their_own() -> None:
     said = findings(found, sign="suppressing")
     assert "suppressing heads" in said["map.heads"].fields["reading"]
     assert said["map.heads"].rows[1][:6] == ("Knowledge", "2 of 2", "1", "0.0", "L0H0", "L0H2")
-    # These are about helping heads.
-    assert not {"map.equal_tasks", "map.shares"} & set(said)
+    # They are about helping heads.
+    assert "map.shares" not in said
 
 
 def test_task_specific_effects_have_a_title_of_their_own() -> None:
@@ -214,29 +204,6 @@ def test_task_specific_effects_have_a_title_of_their_own() -> None:
     assert "half" in both.title
     assert reading_of(tree_of).title.split(", ")[0].split(" at ") == ["denoising_patch", "last"]
     assert "suppressing" not in both.scores_title
-
-
-def grouped(tree_of: xr.DataTree, number: list[int]) -> xr.DataTree:
-    """The same results of a model whose heads read these key-value heads."""
-    for task in list(tree_of.children):
-        for label, node in tree_of[task].children.items():
-            heads = node.to_dataset().assign_coords(layer=[0], head=np.arange(6))
-            tree_of[f"{task}/{label}"] = xr.DataTree(heads.assign_coords(kv_head=(("layer", "head"), [number])))
-    return tree_of
-
-
-def test_members_that_share_keys_and_values_are_told_only_where_heads_share() -> None:
-    said = findings(usual(), rule=RULE)
-    assert "map.kv_pairs" not in said
-    # Of Algorithmic heads 0 and 1 are members: of the fifteen pairs of six heads, six are within a group.
-    said = findings(usual() | tables(grouped(results(), [0, 0, 0, 1, 1, 1]), rule=RULE), rule=RULE)
-    algorithmic, knowledge = said["map.kv_pairs"].fields["categories"]
-    assert {name: algorithmic.fields[name] for name in ("category", "n")} == {"category": "Algorithmic", "n": 1}
-    assert algorithmic.fields["expected"] == pytest.approx(6 / 15)
-    assert algorithmic.fields["p"].fields == pytest.approx({"p": 6 / 15, "q": 6 / 15})
-    assert knowledge.fields["p"] is None  # a single member
-    # All heads share one: nothing could be told.
-    assert "map.kv_pairs" not in findings(usual() | tables(grouped(results(), [0] * 6), rule=RULE), rule=RULE)
 
 
 def test_pairs_of_categories_whose_heads_differ_are_named_with_their_number() -> None:

@@ -5,16 +5,14 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from headcats.base.errors import DataError
 from headcats.categories.map_spec import MapSpec
-from headcats.evidence.comparison.models import category_structure
 from headcats.figures.checkpoints import checkpoints
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Heading, Link, Part, section
 from headcats.reports.page.sections.evidence import caution
 from headcats.reports.page.several.compared import Compared, Protocol
 from headcats.reports.text.agreement import agreement_findings, pair_findings, replicate_findings
-from headcats.reports.text.comparison import plan_findings, structure_findings
+from headcats.reports.text.comparison import plan_findings
 from headcats.reports.text.revisions import revision_findings
 from headcats.reports.text.side_by_side import Membership, effect_text, how_sure
 from headcats.results.finding import Finding, Table, first_names, line, note, table
@@ -76,15 +74,6 @@ def agreement_of_runs(compared: Compared) -> Iterator[Part]:
             yield from parts
 
 
-@section("Structure of the categories")
-def structure(compared: Compared) -> Iterator[Part]:
-    """Sizes, sharing and depth in models whose heads do not correspond."""
-    try:
-        yield from structure_findings(category_structure(compared.protocols[0].overlaps))
-    except DataError as error:  # each run by its own method
-        yield note("several.no_structure", reason=error)
-
-
 @section("Categories over the revisions")
 def training(compared: Compared) -> Iterator[Part]:
     """Curves of one model over its training: heads that come and go, and whether their effects differ."""
@@ -118,14 +107,17 @@ def settings(compared: Compared) -> Iterator[Part]:
     yield Heading("Again")
     places = [run.place for run in compared.runs.values()]
     if folders := [place.shown for place in places if place is not None]:
-        yield Code("\n".join(_commands(folders, compared.reading)))
+        yield Code("\n".join(_commands(folders, compared)))
         yield line("several.python")
         yield Code(f"import headcats as hc\n\n{_call(folders, compared.reading)}")
 
 
-def _commands(folders: Sequence[str], reading: MapSpec) -> Iterator[str]:
-    for name, unread in (("report", ()), ("compare", ("effect",))):
-        options = {key: value for key, value in reading.options.items() if key not in unread}
+def _commands(folders: Sequence[str], compared: Compared) -> Iterator[str]:
+    unread: dict[str, tuple[str, ...]] = {"report": ()} | (
+        {"compare": ("effect",)} if compared.runs.corresponds else {}
+    )
+    for name in unread:
+        options = {key: value for key, value in compared.reading.options.items() if key not in unread[name]}
         yield f"headcats {name} {shlex.join(folders)}" + "".join(
             f" --{key} {shlex.quote(options[key])}" for key in options
         )

@@ -22,7 +22,6 @@ from headcats.reports.page.several.sections import (
     revision_pages,
     settings,
     side_by_side_heads,
-    structure,
     training,
 )
 from headcats.results.block_files import slug
@@ -74,7 +73,7 @@ def write_several(
 
 
 def _tabs(compared: Compared, materials: Mapping[str, Material]) -> Iterator[Tab]:
-    makers = [side_by_side_heads, agreement_of_runs] if compared.runs.corresponds else [structure]
+    makers = [side_by_side_heads, agreement_of_runs] if compared.runs.corresponds else []
     if compared.runs.is_training:
         makers = [training, *makers]
     sections = [make(compared) for make in [*makers, revision_pages]]
@@ -83,7 +82,7 @@ def _tabs(compared: Compared, materials: Mapping[str, Material]) -> Iterator[Tab
     yield Tab("tab-runs", "Settings and checks", tuple(each for each in about if each.parts))
 
 
-_TITLES = {"side_by_side_heads": "Heads", "structure": "Structure", "training": "Over training"}
+_TITLES = {"side_by_side_heads": "Heads", "training": "Over training"}
 
 
 def _together(compared: Compared, target: Path) -> Material:
