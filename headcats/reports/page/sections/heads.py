@@ -1,7 +1,7 @@
 """Heads of the map, what categories share, and what other methods say of heads."""
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -9,35 +9,30 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.base.errors import HeadcatsError
 from headcats.base.registry import lookup, names
 from headcats.categories.head_columns import HEAD_COLUMNS
 from headcats.categories.map_result import MapResult, block_title
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import head_table
-from headcats.categories.run_maps import joint_map
 from headcats.figures import reads
-from headcats.figures.layer_profile import layer_profile
-from headcats.figures.overlap_map import overlap_map
 from headcats.figures.set_counts import set_counts
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, drawn_or_why_not, section
 from headcats.reports.text.comparison import method_findings
 from headcats.reports.text.maps import difference_table, head_findings, shared_findings, unit_note
 from headcats.reports.text.short import block_findings, suite_findings
-from headcats.results.finding import Finding, Table, interval_text, line, number_text, table
+from headcats.results.finding import Table, interval_text, line, number_text, table
 from headcats.results.head_axes import HEAD, KV_HEAD, cell_name, unit_of
 from headcats.results.label import Label
 
 _MOST = 400
 """Rows of a table; the CSV of the page has every head."""
 _NUMBERS = ["effect", "95 % interval", "q"]
-_MAPS = ("overlap_map", "set_counts", "layer_profile")
 
 
 @section("Heads")
 def heads(material: Material) -> Iterator[Part]:
-    """One row per head and category, undecided ones, one map per category, and where in the model the heads are."""
+    """One row per head and category, undecided ones, and figures of other packages."""
     if material.joint is not None:
         yield from requested_heads(material, material.joint)
     if (result := material.scored) is None:
@@ -57,14 +52,6 @@ def heads(material: Material) -> Iterator[Part]:
     if undecided.any():
         yield Folded(line("map.undecided_heads", n=int(undecided.sum())), tuple(_undecided(overlap, undecided)))
     yield Folded(line("map.criteria"), (*head_findings(result),))
-    draw = functools.partial(overlap_map, overlap, title=material.spec.title)
-    # Colours alone tell few categories apart: of more there is no such figure.
-    of_map = drawn_or_why_not("overlap_map", draw, line("map.figure"), "layer-head")
-    yield Folded(line("map.one_per_category"), (of_map,))
-    if result.inside.any():
-        draw = functools.partial(layer_profile, overlap)
-        profile = drawn_or_why_not("layer_profile", draw, line("map.layers_figure"))
-        yield Folded(line("map.where"), (profile,))
     # Figures registered by another package, or in a notebook, that read one of the tables of the map.
     for name in names("figure"):
         draw = lookup("figure", name)
@@ -171,9 +158,6 @@ def methods(material: Material) -> Iterator[Part]:
             heads = declared.figure_heads if material.unit == HEAD else ""
             draw = functools.partial(_drawn, name, data, title=title)
             yield drawn_or_why_not(f"{name}_{place}", draw, alt, heads)
-        # Heads of the method that the page is of are in their tab.
-        if declared.selection and label in material.run.joint_blocks and not material.is_of(label):
-            yield from sorted_heads(material, label, place)
     yield from _together(material)
 
 
@@ -196,30 +180,11 @@ def _together(material: Material) -> Iterator[Part]:
 def requested_heads(material: Material, result: MapResult) -> Iterator[Part]:
     """Heads of the joint method that the page is of, as its rule and its options select them."""
     yield from block_findings(result)
-    yield from _figures(material, result, _MAPS, id_end="selected")
-
-
-def sorted_heads(material: Material, label: str, number: int) -> Iterator[Part]:
-    """Heads of any other joint method, by the rule of its paper; folded."""
-    try:
-        result = joint_map(material.run, label, MapSpec(Label.parse(label)))
-    except HeadcatsError as problem:  # a probe at chance, for example
-        yield line("text.not_drawn", reason=str(problem))
-        return
-    yield Folded(line("methods.heads", label=label), tuple(block_findings(result)))
-    # The figure of relations, which stands above, is their map already.
-    figures = _MAPS[1:] if result.is_of_relations else _MAPS
-    if shown := tuple(_figures(material, result, figures, id_end=str(number))):
-        yield Folded(line("methods.maps", label=label), shown)
-
-
-def _figures(material: Material, result: MapResult, names: Sequence[str], *, id_end: str) -> Iterator[Drawn | Finding]:
-    """None where no head is in a category."""
     if not result.inside.any():
         return
-    for name in names:
+    for name in ("overlap_map", "set_counts"):
         draw = functools.partial(lookup("figure", name), result.overlap, title=result.title)
         shown = line("methods.figure", label=result.name, name=name)
         # A cell of a head says nothing of the groups that the page is about.
         heads: Literal["layer-head", ""] = "layer-head" if name == "overlap_map" and material.unit == HEAD else ""
-        yield drawn_or_why_not(f"{name}_{id_end}", draw, shown, heads)
+        yield drawn_or_why_not(f"{name}_selected", draw, shown, heads)
