@@ -19,8 +19,6 @@ SuiteOfResults = Annotated[str | None, typer.Option("--suite", help=_SUITE_OF_RE
 _METHOD = "Method, as name or name@positions; default: the first exact one of the run."
 Method = Annotated[str | None, typer.Option("--method", help=_METHOD)]
 Positions = Annotated[str | None, typer.Option("--positions", help="Positions, if the method was run at several.")]
-_AND = "A second method: heads that are in a category by both, beside the number expected by chance."
-SecondMethod = Annotated[str | None, typer.Option("--and", help=_AND)]
 _METRIC = "Metric to read; default: the first of the run."
 Metric = Annotated[str | None, typer.Option("--metric", help=_METRIC)]
 _RULE = f"Rule as `name:option=value,...`; default: {DEFAULT_RULE}, of a joint method that of its paper."

@@ -55,7 +55,6 @@ def figure_command(
     rule: arguments.RuleText = None,
     min_tasks: arguments.MinTasks = None,
     sign: arguments.Sign = "helping",
-    other: arguments.SecondMethod = None,
     options: Annotated[list[str] | None, typer.Option("--set", help=_SET)] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
@@ -67,7 +66,6 @@ def figure_command(
     - `headcats figure set_counts results/mini-icl --set palette=colour_blind --out sets.png`
     - `headcats figure overlap_map results/mini-icl --set layout=paper --set marks=none --out published.svg`
     - `headcats figure layer_profile results/mini-icl --rule threshold:value=0.9 --out layers.html`
-    - `headcats figure overlap_map results/mini-icl --method denoising_patch --and mean_ablation --out both.html`
     - `headcats figure checkpoints results/mini-checkpoints --set heads=L5H0,L2H3 --out training.html`
 
     Images (.png, .svg, .pdf) need kaleido and Chrome or Chromium; .html needs neither.
@@ -86,7 +84,7 @@ def figure_command(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     figure_options = _figure_options(draw, name, options or [])
-    given = _table(folder, reads(draw), name, reading, method=method, positions=positions, other=other)
+    given = _table(folder, reads(draw), name, reading, method=method, positions=positions)
     known = {"title": given.title} | ({} if given.members is None else {"members": given.members})
     taken = {key: value for key, value in known.items() if key in inspect.signature(draw).parameters}
     file = write(draw(given.table, **(taken | figure_options)), destination)
@@ -96,9 +94,7 @@ def figure_command(
         tell([f"Wrote {file}"])
 
 
-def _table(
-    folder: str, kind: str, name: str, reading: MapSpec, *, method: str | None, positions: str | None, other: str | None
-) -> Given:
+def _table(folder: str, kind: str, name: str, reading: MapSpec, *, method: str | None, positions: str | None) -> Given:
     """Return the table that a figure reads of results, or of a series."""
     if kind == "revisions":
         runs = read_runs(folder, by="headcats figure")
@@ -111,11 +107,8 @@ def _table(
         return Given(course, reading.title)
     place = find_place(folder)
     run = open_results(place).without_untried()
-    if other is not None and kind not in _OF_MEMBERS:
-        raise OptionError(f"Figure {name!r} reads no memberships, so there is nothing to share: leave out --and.")
-    if other is not None or (kind in _OF_MEMBERS and sorting_label(run, place, method) is not None):
-        result = read_map(run, reading, other=other)
-        note_control(*result.methods)
+    if kind in _OF_MEMBERS and sorting_label(run, place, method) is not None:
+        result = read_map(run, reading)
         return Given(result.tables[kind], result.title)
     # A figure of an `importance` shows any score over layers and heads.
     block = joint_block(run, name, method=method, any_method=kind == "importance")

@@ -35,7 +35,7 @@ def short_run(run: RunResults, result: MapResult, place: Place, evidence: xr.Dat
     """The short answer of `headcats run`, `map` and `evidence`; without `evidence`, with the tests that are saved."""
     toy, colours = toy_model_warning(run.manifest_or_empty.model), listed_colours(result.overlap)
     if not result.is_scored:
-        has_others = result.block is None or len(run.joint_blocks) + len(run.scored) > 1
+        has_others = len(run.joint_blocks) + len(run.scored) > 1
         more = f"headcats compare {shlex.quote(str(place))} --details" if has_others else ""
         return short_map(result, warnings=toy, next_command=more, colours=colours)
     material = Material(run, result, place, target=Path(), test=evidence)
@@ -74,9 +74,6 @@ def map_numbers(result: MapResult, *, model: str) -> dict[str, Any]:
         about = {"method": spec.label.method, "positions": spec.label.positions, "metric": spec.metric}
         about |= {"rule": repr(spec.rule), "effect": spec.effect, "min_tasks": str(spec.min_tasks)}
         categories, more = _of_scored(result), {"reach": result.tables["scores"].attrs.get("reach")}
-    elif result.block is None:
-        about = dict(zip(("method", "and"), result.methods, strict=True))
-        categories, more = {"categories": result.agreed}, {}
     else:
         categories, more = {"categories": _of_joint(result)}, _relations(result)
     known = {"rule": result.tables["members"].attrs["rule"], "sign": result.sign, "model": model}

@@ -51,7 +51,7 @@ def choose(run: RunResults, reading: MapSpec, *, heads: int) -> tuple[str, list[
             chosen.append(Chosen(category, largest, _tasks(scores, category, largest, passed)))
     if not chosen:
         raise DataError(str(line("attention.no_category")))
-    return result.methods[0], chosen
+    return result.method, chosen
 
 
 def _by_task(members: xr.Dataset, categories: Mapping[str, str]) -> xr.DataArray:

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from torch import Tensor
 
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.patterns import head_patterns
-from headcats.prompts.batch import PromptBatch
+from headcats.prompts.batch import PromptBatch, Side
 from headcats.results.visible import with_visible_ends
 from headcats.sweeps.runs import BaseRuns
 
+_SIDES: tuple[Side, ...] = ("clean", "corrupted")
 # Prompts that are looked through for one that the model answers rightly.
 _LOOKED_AT = 16
 # A head that looks at everything alike is to look pale.
@@ -34,18 +34,15 @@ def thumbnails(model: HookedModel, batches: Sequence[PromptBatch], heads: Sequen
     batch = largest.select(range(min(_LOOKED_AT, len(largest))))
     place = next((place for place, is_right in enumerate(_answered_rightly(model, batch)) if is_right), 0)
     # One after the other: the two prompts may differ in length.
-    sides = {
-        name: head_patterns(model, tokens[place : place + 1], heads)[1]
-        for name, tokens in (("clean", batch.clean), ("corrupted", batch.corrupted))
-    }
+    of_side = {side: head_patterns(model, getattr(batch, side)[place : place + 1], heads)[1] for side in _SIDES}
     pictures = {}
     for head in heads:
-        patterns = {name: of_heads[head][0].numpy() for name, of_heads in sides.items()}
+        patterns = {side: of_heads[head][0].numpy() for side, of_heads in of_side.items()}
         # Not the largest of all: the first token can look at nothing but itself, with weight 1.
         darkest = max(_LEAST_DARKEST, *(float(pattern[-1].max()) for pattern in patterns.values()))
         pictures[str(head)] = {"task": batch.task, "item": batch.items[place], "darkest": round(darkest, 3)} | {
-            name: _picture(pattern, _token_names(model, batch, name, place), darkest)
-            for name, pattern in patterns.items()
+            side: _picture(pattern, _token_names(model, batch, side, place), darkest)
+            for side, pattern in patterns.items()
         }
     return pictures
 
@@ -57,10 +54,9 @@ def _answered_rightly(model: HookedModel, batch: PromptBatch) -> Iterator[bool]:
         yield from (runs.measured(("accuracy",), runs.clean)[0] == 1).tolist()
 
 
-def _token_names(model: HookedModel, batch: PromptBatch, side: str, place: int) -> list[tuple[str, str]]:
+def _token_names(model: HookedModel, batch: PromptBatch, side: Side, place: int) -> list[tuple[str, str]]:
     """Every token of a prompt, and the same with its role, as the same token may come several times."""
-    ids: Tensor = (batch.clean if side == "clean" else batch.corrupted)[place]
-    texts = [token_text(model.tokenizer, token) for token in ids.tolist()]
+    texts = [token_text(model.tokenizer, token) for token in getattr(batch, side)[place].tolist()]
     roles = batch.roles_of(side)[place]
     return [(text, f"{text} ({roles[at]})" if roles else text) for at, text in enumerate(texts)]
 

@@ -79,7 +79,7 @@ class Material:
 
     def is_of(self, label: str) -> bool:
         """True if the page is of this joint method."""
-        return self.joint is not None and label in self.joint.methods
+        return self.joint is not None and label == self.joint.method
 
     @property
     def folder(self) -> Path | None:

@@ -3,17 +3,16 @@
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import xarray as xr
 
-from headcats.base.errors import OptionError, UnknownNameError, unknown_name_message
+from headcats.base.errors import OptionError
 from headcats.base.registry import names
 from headcats.categories.map_result import MapResult
-from headcats.categories.map_spec import MapSpec, refuse_unused
-from headcats.categories.run_maps import agreed_map, joint_map, judged_map, scored_map
+from headcats.categories.map_spec import MapSpec
+from headcats.categories.run_maps import joint_map, scored_map
 from headcats.methods.spec import MethodSpec
 from headcats.results.block_files import slug
 from headcats.results.declaration import Declaration, default_methods, registered, registered_declarations
@@ -134,22 +133,17 @@ def check_scored(run: RunResults, place: Place | Path, method: str | None, *, by
     `by` is what reads scores of tasks, as the beginning of a sentence: "`headcats evidence`".
     """
     joint, scored = list(run.joint_blocks), [str(label) for label in run.scored]
-    label, commands = Label.parse(method or ""), quoted_figure_commands(run, place)
-    look = line("suggestion.look", commands=commands) if commands else None
+    label = Label.parse(method or "")
     if any(Label.parse(block).name == label.name for block in joint) or registered(label.name).kind == "joint":
-        command = quoted_figure_commands(run, place, label.method)
-        if command:
-            answer, look = line("suggestion.drawn_by", command=command), None
-        else:
-            answer = line("suggestion.contents", labels=joint + scored or ["nothing"])
-        more = line("suggestion.choose", by=by, labels=scored) if scored else look
-        raise OptionError(str(line("suggestion.joint_method", method=label.method, answer=answer, more=more)))
-    if scored or not joint:
+        reason = line("suggestion.joint_method", method=label.method)
+    elif joint and not scored:
+        reason = line("suggestion.only_joint", labels=joint)
+    else:
         return
-    message = line("suggestion.no_scores", by=by, labels=joint, look=look)
-    if method is not None and label.method not in names("method"):
-        raise UnknownNameError(f"{unknown_name_message('method', label.method, names('method'))} {message}")
-    raise OptionError(str(message))
+    commands = quoted_figure_commands(run, place)
+    choose = line("suggestion.choose", labels=scored) if scored else None
+    look = line("suggestion.look", commands=commands) if commands else None
+    raise OptionError(str(line("suggestion.no_scores", by=by, reason=reason, choose=choose, look=look)))
 
 
 def _loaded_by_command(model: ModelRecord) -> bool:
@@ -184,33 +178,12 @@ def _placing(model: ModelRecord) -> dict[str, object]:
     return {"device": device_map if device_map in SPREAD else None, "load_in": bits[0] if bits else None}
 
 
-def read_map(run: RunResults, spec: MapSpec, *, other: str | None = None, jobs: int = 1) -> MapResult:
-    """Map a run by scores of tasks, by a joint method, or by the heads that two methods agree on.
-
-    Of two methods, one that scores tasks is judged by `spec`, a joint one by the rule of its paper.
-    """
-    if other is None:
-        label = _joint_label(run, spec)
-        return scored_map(run, spec, jobs=jobs) if label is None else joint_map(run, label, spec)
-    first, second = (_half(run, each) for each in (spec, replace(spec, label=Label.parse(other))))
-    if first.block is not None and second.block is not None:
-        unread = spec.options.keys() & {"rule", "min-tasks", "metric", "effect", "positions"}
-        refuse_unused(unread, by="A map of two joint methods, each by the rule of its paper,")
-    return agreed_map(run, first, second)
-
-
-def _half(run: RunResults, spec: MapSpec) -> MapResult:
-    label = _joint_label(run, spec)
-    return (
-        judged_map(run, spec) if label is None else joint_map(run, label, MapSpec(Label.parse(label), sign=spec.sign))
-    )
-
-
-def _joint_label(run: RunResults, spec: MapSpec) -> str | None:
-    """The joint method that is named, or is there alone; None for methods that score tasks."""
+def read_map(run: RunResults, spec: MapSpec, *, jobs: int = 1) -> MapResult:
+    """Map a run by scores of tasks, or by a joint method."""
     method = str(spec.label) if spec.label.name else None
     place = run.place or Path("results")
     label = sorting_label(run, place, method)
-    if label is None:
-        check_scored(run, place, method, by="A map")
-    return label
+    if label is not None:
+        return joint_map(run, label, spec)
+    check_scored(run, place, method, by="A map")
+    return scored_map(run, spec, jobs=jobs)
