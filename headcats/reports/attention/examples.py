@@ -10,7 +10,8 @@ from jaxtyping import Float
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.patterns import head_patterns
-from headcats.prompts.batch import PromptBatch, Side
+from headcats.prompts.batch import PromptBatch
+from headcats.prompts.packing import Side
 from headcats.results.visible import with_visible_ends
 from headcats.sweeps.runs import BaseRuns
 

@@ -1,16 +1,14 @@
 """Tabs below the maps of several runs."""
 
-import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from headcats.categories.map_spec import MapSpec
 from headcats.figures.checkpoints import checkpoints
 from headcats.reports.page.material import Material
-from headcats.reports.page.parts import Code, Drawn, Folded, Heading, Link, Part, section
+from headcats.reports.page.parts import Code, Drawn, Heading, Link, Part, section
 from headcats.reports.page.sections.evidence import caution
-from headcats.reports.page.several.compared import Compared, Protocol
+from headcats.reports.page.several.compared import Compared
 from headcats.reports.text.agreement import agreement_findings, pair_findings, replicate_findings
 from headcats.reports.text.comparison import plan_findings
 from headcats.reports.text.revisions import revision_findings
@@ -26,23 +24,16 @@ _MOST = 2000
 
 @section("Heads in every run")
 def side_by_side_heads(compared: Compared) -> Iterator[Part]:
-    """One row per head and category, with a column per run; other methods folded."""
+    """One row per head and category, with a column per run."""
     yield line("several.heads_meaning")
-    for place, protocol in enumerate(compared.protocols):
-        rows = protocol.memberships
-        if not rows:
-            continue
-        parts: list[Part] = [_heads(protocol, rows[:_MOST])]
+    if rows := compared.memberships:
+        yield _heads(compared, rows[:_MOST])
         if len(rows) > _MOST:
-            parts.append(line("several.more_rows", n=len(rows) - _MOST))
-        if place:
-            yield Folded(line("several.heads_by", method=protocol.name), tuple(parts))
-        else:
-            yield from parts
+            yield line("several.more_rows", n=len(rows) - _MOST)
 
 
-def _heads(protocol: Protocol, rows: Sequence[Membership]) -> Table:
-    names = list(protocol.maps)
+def _heads(compared: Compared, rows: Sequence[Membership]) -> Table:
+    names = list(compared.maps)
     has_unsure = any(each.moves for each in rows)
     cells = [
         [
@@ -54,30 +45,21 @@ def _heads(protocol: Protocol, rows: Sequence[Membership]) -> Table:
         for each in rows
     ]
     columns = ["head", "category", *names, *([MOVES, "how sure"] if has_unsure else [])]
-    return table("several.heads", columns, cells, numeric=names, method=protocol.name)
+    return table("several.heads", columns, cells, numeric=names, method=compared.name)
 
 
 @section("Agreement")
 def agreement_of_runs(compared: Compared) -> Iterator[Part]:
     """Pairs of runs by category, and which heads all of them, or at least half, have."""
-    for place, protocol in enumerate(compared.protocols):
-        members = {name: each.tables["members"] for name, each in protocol.maps.items()}
-        sign = compared.reading.sign
-        parts = (
-            *agreement_findings(protocol.agreement, {}),
-            *pair_findings(protocol.agreement),
-            *replicate_findings(members, sign=sign),
-        )
-        if place:
-            yield Folded(line("several.agreement_by", method=protocol.name), parts)
-        else:
-            yield from parts
+    yield from agreement_findings(compared.agreement, {})
+    yield from pair_findings(compared.agreement)
+    yield from replicate_findings(compared.members, sign=compared.reading.sign)
 
 
 @section("Categories over the revisions")
 def training(compared: Compared) -> Iterator[Part]:
     """Curves of one model over its training: heads that come and go, and whether their effects differ."""
-    changes, reading = compared.protocols[0].changes, next(iter(compared.protocols[0].maps.values())).spec
+    changes, reading = compared.changes, next(iter(compared.maps.values())).spec
     if changes is None:
         return
     title = replace(reading, model=compared.runs.model).title
@@ -88,7 +70,7 @@ def training(compared: Compared) -> Iterator[Part]:
 @section("Each revision")
 def revision_pages(compared: Compared) -> Iterator[Part]:
     """Links to the report of every revision of a series."""
-    changes = compared.protocols[0].changes
+    changes = compared.changes
     for name, page in compared.pages.items():
         sizes = {} if changes is None else changes["size"].sel(revision=name).to_series().dropna().to_dict()
         listing = first_names([f"{category} {int(n)}" for category, n in sizes.items()], len(sizes))
@@ -102,14 +84,10 @@ def settings(compared: Compared) -> Iterator[Part]:
     yield from plan_findings(compared.runs)
     for name, reason in compared.left_out.items():
         yield note("several.left_out", name=name, reason=reason)
-    for method, names in compared.alone.items():
-        yield line("several.by_some", method=method, names=names)
     yield Heading("Again")
     places = [run.place for run in compared.runs.values()]
     if folders := [place.shown for place in places if place is not None]:
         yield Code("\n".join(_commands(folders, compared)))
-        yield line("several.python")
-        yield Code(f"import headcats as hc\n\n{_call(folders, compared.reading)}")
 
 
 def _commands(folders: Sequence[str], compared: Compared) -> Iterator[str]:
@@ -121,18 +99,6 @@ def _commands(folders: Sequence[str], compared: Compared) -> Iterator[str]:
         yield f"headcats {name} {shlex.join(folders)}" + "".join(
             f" --{key} {shlex.quote(options[key])}" for key in options
         )
-
-
-def _call(folders: Sequence[str], reading: MapSpec) -> str:
-    options = _arguments(reading.options, reading)
-    return f'hc.report({json.dumps(folders, ensure_ascii=False)}, "report.html"{options})'
-
-
-def _arguments(options: Mapping[str, str], reading: MapSpec) -> str:
-    texts = {key.replace("-", "_"): json.dumps(value) for key, value in options.items()}
-    if "rule" in texts:
-        texts["rule"] = f"hc.rules.{reading.rule!r}"
-    return "".join(f", {key}={text}" for key, text in texts.items())
 
 
 @section("Checks")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.evidence.comparison.runs import Runs
 from headcats.reports.page.markup import document
@@ -90,17 +89,10 @@ def _together(compared: Compared, target: Path) -> Material:
     run = next(iter(compared.runs.values()))
     if not compared.runs.corresponds:
         return Material(run, None, None, target)
-    # The map that the page's switch shows comes first: that of the first run by each method.
-    maps = [_named(next(iter(each.maps.items())), each.name) for each in compared.protocols]
-    maps += [_named(pair, each.name) for each in compared.protocols for pair in list(each.maps.items())[1:]]
+    maps = [replace(each, name=f"{run_name}, {compared.name}") for run_name, each in compared.maps.items()]
     result = replace(maps[0], task_specific=None, others=tuple(maps[1:]), left_out={})
     scores = {run_name: each.tables["scores"] for run_name, each in compared.maps.items()}
     return Together(run, result, None, target, by_run=scores)
-
-
-def _named(pair: tuple[str, MapResult], method: str) -> MapResult:
-    name, each = pair
-    return replace(each, name=f"{name}, {method}")
 
 
 def _target(path: str | os.PathLike[str] | None, compared: Compared) -> Path:
