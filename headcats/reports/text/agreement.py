@@ -127,7 +127,7 @@ def _replicate_table(id: str, entries: Sequence[Mapping[str, Any]], most: int, *
         lists = [_head_list(entry[name], most) if judged else "-" for name in columns]
         rows.append([f"{entry['category']}{count}", *lists])
     headings = [_COLUMNS[name] for name in columns]
-    return table(id, ["category", *headings], rows, optional=[_COLUMNS["any"]], n=n, **fields)
+    return table(id, ["category", *headings], rows, n=n, **fields)
 
 
 def short_protocols(

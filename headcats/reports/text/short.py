@@ -84,7 +84,7 @@ def _table(result: MapResult, colours: Mapping[str, str], most: int) -> Table:
         ]
         n = ["relations"] * several
         columns = ["category", str(line("short.heads_by", method=result.name)), *n]
-        listed = table("text.untitled", columns, rows, numeric=n, optional=n)
+        listed = table("text.untitled", columns, rows, numeric=n)
     return replace(listed, colours=colours)
 
 
@@ -114,7 +114,7 @@ def _scored_table(result: MapResult, most: int) -> Table:
     ]
     heads = str(line("short.heads_by", method=result.name))
     columns = ["category", *["verdict"] * bool(verdicts), heads, *headings]
-    return table("text.untitled", columns, rows, optional=[*reversed(headings)])
+    return table("text.untitled", columns, rows)
 
 
 def suite_findings(block: xr.Dataset) -> list[Finding]:
