@@ -3,4 +3,3 @@
 from .combined import in_both as in_both
 from .differences import effect_differences as effect_differences
 from .membership import head_table as head_table
-from .new_task import new_task_effects as new_task_effects

@@ -1,7 +1,6 @@
 """Check arguments; suggest the call that gives the right one.
 
-`hc.load(folder)` -> results -> `hc.score` -> scores -> `hc.categorize` -> memberships -> `hc.overlap` -> overlap, which
-holds the memberships and is accepted as such.
+`hc.load(folder)` -> results -> `hc.score` -> scores -> `hc.categorize` -> memberships, which `hc.overlap` keeps.
 """
 
 import inspect
@@ -18,27 +17,25 @@ from headcats.results.head_axes import noun, unit_of
 from headcats.results.label import parse_call
 from headcats.rules.rule import Rule
 
-FOLDER, RESULTS, SCORES, MEMBERS, OVERLAP = "folder", "results", "scores", "memberships", "overlap"
+FOLDER, RESULTS, SCORES, MEMBERS = "folder", "results", "scores", "memberships"
 # Kind -> the call that makes it from the previous one.
 _STEPS = {
     FOLDER: "{}",
     RESULTS: "hc.load({})",
     SCORES: "hc.score({}, method=...)",
     MEMBERS: "hc.categorize({})",
-    OVERLAP: "hc.overlap({})",
 }
 _NAMED = {
     RESULTS: "the results that hc.run or hc.load returns",
     SCORES: "the scores that hc.score returns",
     MEMBERS: "the memberships that hc.categorize returns",
-    OVERLAP: "the overlap that hc.overlap returns",
 }
 
 
 def check_is(value: Any, kind: str, *, by: str, came: str = "got") -> None:
-    """Check that an argument of the function `by` is RESULTS, SCORES, MEMBERS or OVERLAP; the error suggests a call."""
+    """Check that an argument of the function `by` is RESULTS, SCORES or MEMBERS; the error suggests a call."""
     actual = _kind(value)
-    if actual == kind or (actual, kind) == (OVERLAP, MEMBERS):
+    if actual == kind:
         return
     advice = _of_block(value, kind) or _advice(actual, kind)
     raise DataError(f"{by} takes {_NAMED[kind]}; {came} {described(value)}. {advice}")
@@ -96,7 +93,7 @@ def _kind(value: Any) -> str:
     if not isinstance(value, xr.Dataset):
         return ""
     if "member" in value and "category" in value["member"].dims:
-        return OVERLAP if "expected" in value else MEMBERS
+        return MEMBERS
     return SCORES if "effect" in value and "task" in value["effect"].dims else ""
 
 
@@ -123,10 +120,7 @@ def _of_block(value: Any, kind: str) -> str:
     if not sorts or _kind(value):
         return ""
     call = "hc.categorize(block)"
-    return {
-        MEMBERS: f"Pass {call}.",
-        OVERLAP: f"Pass hc.overlap({call}).",
-    }.get(kind, f"Heads of a joint method are sorted by {call}.")
+    return f"Pass {call}." if kind == MEMBERS else f"Heads of a joint method are sorted by {call}."
 
 
 def _advice(actual: str, expected: str) -> str:

@@ -45,8 +45,6 @@ class Reduction:
         reduced["p_trusted"] = np.where(enough, self._conjunction(trusted, self.r), np.nan)
         others = len(effect) - self.r + 1
         reduced["p_below"] = np.where(enough, self._conjunction(self.tests.p_below[self.rows], others), np.nan)
-        if "null_effect" in self.tests.grids:
-            reduced["null_effect"] = np.where(enough, self._largest(self._values("null_effect"), -np.inf), np.nan)
         if "specific_effect" in self.tests.grids:
             # Some tasks may lack the control.
             both = enough & ((~np.isnan(self._values("specific_effect"))).sum(axis=0) >= self.r)

@@ -42,10 +42,9 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     at least r tasks", both by partial conjunction (docs/tests_of_heads.md). The rule (Benjamini-Hochberg, for `fdr`)
     then runs over heads x categories. Suppressing heads: the same on negated scores.
 
-    Tasks without numbers (a gap not clearly above 0), or without the further variables that the rule reads (null
-    effects, for `null_calibrated`), do not count towards n. A category without tasks, or with fewer than `min_tasks`,
-    stays in the result with all heads undecided and NaN. A head without a number in a counted task has the worst value
-    there (effect and low minus infinity, p 1), and is never `out`.
+    Tasks without numbers (a gap not clearly above 0) do not count towards n. A category without tasks, or with fewer
+    than `min_tasks`, stays in the result with all heads undecided and NaN. A head without a number in a counted task
+    has the worst value there (effect and low minus infinity, p 1), and is never `out`.
 
     The block of a joint method (weights, gates, a probe) is sorted as its `Selection` says, and nothing is tested: no
     intervals and no p values, and a rule such as the elbow returns heads even for noise. Relations are the tasks of
@@ -69,8 +68,8 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
         (share of bootstrap resamples in which it reaches the cut-offs of the whole data); all of these for suppressing
         heads with the prefix `suppressing_`, effects keeping their sign. `size, suppressing_size,
         size_expected, n_tasks, min_tasks, n_items, smallest_p (category)`. See docs/schema.md. `size_expected`, the
-        number called if no effect is above the one tested, is NaN for rules that read more than effects and p;
-        `probability` for a single query item. Attributes of `scores`, with `rule` and `smallest_p` replaced.
+        number called if no effect is above the one tested, and `probability` are NaN for a single query item.
+        Attributes of `scores`, with `rule` and `smallest_p` replaced.
 
     Raises:
         OptionError: `min_tasks` neither a positive integer nor "half"; a rule without its options, or its name; of a
@@ -79,8 +78,8 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
             sorts no heads, or whose numbers mean nothing (the attribute `verdict` of a probe at chance).
 
     Warns:
-        StatisticsWarning: `min_tasks=1` on categories of several tasks; tasks and categories without the numbers that
-            the rule reads; categories of a single task, or of fewer than `min_tasks`.
+        StatisticsWarning: `min_tasks=1` on categories of several tasks; tasks and categories without numbers;
+            categories of a single task, or of fewer than `min_tasks`.
 
     Example:
         >>> import headcats as hc
@@ -119,12 +118,9 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     numbered = numbered_tasks(scores)
     if not any(numbered.values()):
         raise DataError(f"No category has a task with numbers ({', '.join(numbered)}): score tasks with a clear gap.")
-    readable = numbered_tasks(scores, rule=rule)
-    if not any(readable.values()):
-        raise DataError(f"{rule.name} reads {', '.join(rule.reads)}, of which no task has numbers. Use another rule.")
-    needed = tasks_needed(readable, min_tasks)
-    counted = {category: readable[category] for category in needed}
-    warn_of(_missing(scores, numbered, readable, rule) | _thin_evidence(readable, needed, min_tasks))
+    needed = tasks_needed(numbered, min_tasks)
+    counted = {category: numbered[category] for category in needed}
+    warn_of(_missing(scores, numbered) | _thin_evidence(numbered, needed, min_tasks))
     helping = _reduced_and_ruled(scores, counted, needed, rule=rule)
     turned = negate(scores.drop_vars("null_effect_t", errors="ignore"))
     suppressing = _reduced_and_ruled(turned, counted, needed, rule=rule)
@@ -151,10 +147,10 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     # The end of an interval that a single item leaves open is no number.
     floats = {name: values for name, values in members.items() if values.dtype.kind == "f"}
     members = members.assign({name: values.where(np.isfinite(values)) for name, values in floats.items()})
-    members["n_tasks"] = ("category", [len(tasks) for tasks in readable.values()])
-    required = [needed.get(category, min_tasks) if tasks else 0 for category, tasks in readable.items()]
+    members["n_tasks"] = ("category", [len(tasks) for tasks in numbered.values()])
+    required = [needed.get(category, min_tasks) if tasks else 0 for category, tasks in numbered.items()]
     members["min_tasks"] = ("category", required)
-    counted_tasks = list(itertools.chain(*readable.values()))
+    counted_tasks = list(itertools.chain(*numbered.values()))
     members = members.assign(new_task_effects(without_draws(scores).sel(task=counted_tasks)).data_vars)
     members.attrs = scores.attrs | {"rule": repr(rule), "smallest_p": float(members["smallest_p"].max())}
     return members
@@ -170,10 +166,10 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     Returns:
         Columns `head` ("L9H6"; a group "L9G1"), `category`, `kind` ("helping" or "suppressing"), where heads share keys
         and values `kv_head` (the number of theirs in the layer), `effect, low, high` in shares of the gap (suppressing
-        = negative), `q`, `tasks`; if available, what `hc.categories.new_task_effects` says of the
-        head, `specific` (the task-specific effect), `probability` (share of resamples in which the head is in),
-        `doubtful` (its p needs tasks in which the head is doubtful), the descriptors of the head (see
-        `hc.describe_heads`) and `approximation`. Ordered by category, kind and size of effect.
+        = negative), `q`, `tasks`; if available, its mean over tasks and on a new one, `specific` (the task-specific
+        effect), `probability` (share of resamples in which the head is in), `doubtful` (its p needs tasks in which the
+        head is doubtful), the descriptors of the head (see `hc.describe_heads`) and `approximation`. Ordered by
+        category, kind and size of effect.
 
     Raises:
         DataError: Neither memberships nor an overlap.
@@ -215,17 +211,13 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     return frame.assign(approximation=approximation) if approximation else frame
 
 
-def _missing(
-    scores: xr.Dataset, numbered: dict[str, list[str]], readable: dict[str, list[str]], rule: Rule
-) -> dict[str, list[str]]:
-    with_numbers, counted = (set(itertools.chain(*by_category.values())) for by_category in (numbered, readable))
-    tasks, reads = scores["task"].values.tolist(), " and ".join(rule.reads)
+def _missing(scores: xr.Dataset, tasks: dict[str, list[str]]) -> dict[str, list[str]]:
+    counted = set(itertools.chain(*tasks.values()))
     return {
-        "Tasks without numbers do not count towards their category": [t for t in tasks if t not in with_numbers],
-        f"{rule.name} reads {reads}: tasks without it do not count towards their category": [
-            task for task in tasks if task in with_numbers - counted
+        "Tasks without numbers do not count towards their category": [
+            task for task in scores["task"].values.tolist() if task not in counted
         ],
-        "Categories without a task with numbers stay empty": [name for name in readable if not readable[name]],
+        "Categories without a task with numbers stay empty": [name for name in tasks if not tasks[name]],
     }
 
 
@@ -259,10 +251,7 @@ def _reduced_and_ruled(
         variables["resampled_member"] = (("resample", *ROWS), resampled)
         variables["probability"] = (ROWS, np.where(drawable, resampled.mean(axis=0), np.nan))
     if "null_effect_t" in scores:
-        # Null draws have effects only: other variables that a rule reads would stay those of the data.
-        unknown = np.full(len(tasks), np.nan)
-        expected = unknown if rule.reads else sizes_without_effect(judged.reductions, table, rule)
-        variables["size_expected"] = ("category", expected)
+        variables["size_expected"] = ("category", sizes_without_effect(judged.reductions, table, rule))
     try:
         alone = rule(tests.scores).values == 1
     except DataError:

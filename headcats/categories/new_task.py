@@ -4,7 +4,6 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from headcats.categories.argument_checks import SCORES, check_is
 from headcats.categories.task_tests import numbered_tasks
 from headcats.results.head_axes import head_coords
 from headcats.scores.table import without_draws
@@ -23,43 +22,18 @@ def new_task_effects(scores: xr.Dataset) -> xr.Dataset:
     the task effects, which contains the noise of items. **These tasks** (tasks are fixed), where their mean effect
     lies: `m +- t sqrt(sum of squared standard errors) / n`, errors taken as independent, with Satterthwaite's degrees
     of freedom. `task_sd`, the spread of true effects between tasks: `sqrt(s^2 - mean squared standard error)`, 0 if
-    negative.
-
-    Assumed: tasks are exchangeable draws of the category's, their effects roughly normal; tasks about the same words
-    are not, and make the interval too narrow.
-
-    Args:
-        scores: What `hc.score` returns.
-
-    Returns:
-        `mean_effect, new_task_low, new_task_high, these_tasks_low, these_tasks_high` (95 % intervals) and `task_sd
-        (category, layer, head)`, in shares of the gap, positive = the head helps; over tasks with numbers. The new task
-        and `task_sd` are NaN for a single task, everything for a head without a number in one of them. Attributes of
-        the scores.
-
-    Raises:
-        DataError: No scores.
-
-    Example:
-        >>> import headcats as hc
-        >>> expected = hc.categories.new_task_effects(hc.score(hc.load("results/mini-icl"), method="denoising_patch"))
-        >>> expected.new_task_low.dims
-        ('category', 'layer', 'head')
-        >>> strongest = expected.mean_effect.argmax(...)
-        >>> bool(expected.new_task_low.isel(strongest) < expected.these_tasks_low.isel(strongest))
-        True
+    negative. Assumed: tasks are exchangeable draws of the category's, their effects roughly normal; tasks about the
+    same words are not, and make the interval too narrow. Over tasks with numbers: `NEW_TASK (category, layer, head)`.
 
     References:
         Clark (1973), J. Verbal Learn. Verbal Behav. 12, 335-359 (items as random); Satterthwaite (1946), Biometrics
         Bulletin 2, 110-114.
     """
-    check_is(scores, SCORES, by="hc.categories.new_task_effects")
     tasks, scores = numbered_tasks(scores), without_draws(scores)
     by_category = [_over_tasks(scores.sel(task=names).transpose(..., *_TASK)) for names in tasks.values()]
     return xr.Dataset(
         {name: (("category", *_TASK[1:]), np.stack([grids[name] for grids in by_category])) for name in NEW_TASK},
         coords={"category": list(tasks), **head_coords(scores)},
-        attrs=scores.attrs,
     )
 
 

@@ -8,10 +8,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-from headcats.rules.rule import Rule
 from headcats.scores.testing import p_above, p_below
 
-_GRIDS = ("effect", "low", "high", "null_effect", "specific_effect", "specific_low", "specific_high", "standard_error")
+_GRIDS = ("effect", "low", "high", "specific_effect", "specific_low", "specific_high", "standard_error")
 
 
 @dataclass(frozen=True)
@@ -50,12 +49,9 @@ class TaskTests:
         return {category: index.get_indexer(names) for category, names in tasks.items()}
 
 
-def numbered_tasks(scores: xr.Dataset, *, rule: Rule | None = None) -> dict[str, list[str]]:
-    """Category -> its tasks with any number, of effects and of what the rule reads, where the scores have it at all."""
+def numbered_tasks(scores: xr.Dataset) -> dict[str, list[str]]:
+    """Category -> its tasks with any number."""
     numbered = scores["effect"].notnull().any(("layer", "head"))
-    for name in rule.reads if rule is not None else ():
-        if name in scores:
-            numbered = numbered & scores[name].notnull().any(("layer", "head"))
     tasks = {}
     for entry in json.loads(scores.attrs["categories"]):
         rows = (scores["category"] == entry["name"]) & numbered

@@ -19,7 +19,6 @@ from headcats.categories.map_tables import kept_map
 from headcats.cli import arguments
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn
-from headcats.evidence.comparison.method_agreement import run_agreement
 from headcats.evidence.comparison.revisions import judge_training
 from headcats.evidence.comparison.runs import read_runs
 from headcats.reports.page.saved import saved_evidence
@@ -63,9 +62,7 @@ def figure_command(
     Examples:
     - `headcats figure head_grid results/mini-icl --out grid.html`
     - `headcats figure overlap_map results/mini-icl --sign suppressing --out suppressing.svg`
-    - `headcats figure set_counts results/mini-icl --set palette=colour_blind --out sets.png`
     - `headcats figure overlap_map results/mini-icl --set layout=paper --set marks=none --out published.svg`
-    - `headcats figure layer_profile results/mini-icl --rule threshold:value=0.9 --out layers.html`
     - `headcats figure checkpoints results/mini-checkpoints --set heads=L5H0,L2H3 --out training.html`
 
     Images (.png, .svg, .pdf) need kaleido and Chrome or Chromium; .html needs neither.
@@ -78,7 +75,7 @@ def figure_command(
     draw = lookup("figure", name)
     if not destination.absolute().parent.is_dir():
         raise OptionError(f"There is no folder {destination.parent} for {destination.name}: make it first.")
-    from headcats.figures import reads, write
+    from headcats.figures.figure import reads, write
 
     reading = MapSpec.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
@@ -115,19 +112,11 @@ def _table(folder: str, kind: str, name: str, reading: MapSpec, *, method: str |
     if block is not None:
         refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
         return Given(block, block_title(block))
-    if kind == "agreement":
-        return _agreement_table(run, name, reading)
     if kind in EVIDENCE_TABLES:
         return _evidence_table(run, place, kind, name, reading, method=method, positions=positions)
     check_scored(run, place, method, by=f"Figure {name!r}")
     # Of an importance any score of any method, by category.
     return _map_table(run, "members" if kind == "importance" else kind, name, reading)
-
-
-def _agreement_table(run: RunResults, name: str, reading: MapSpec) -> Given:
-    refuse_unused(reading.options.keys() - {"metric"}, by=f"Figure {name!r}, which shows all methods,")
-    title = f"Methods on one grid of heads, model {run.manifest.model.name}"
-    return Given(run_agreement(run, metric=reading.metric or None), title)
 
 
 def _evidence_table(

@@ -14,9 +14,9 @@ from typing import Any
 
 from headcats.base.errors import UnknownNameError
 from headcats.base.registry import lookup, names
-from headcats.figures.figure import data, figure, reads, write
+from headcats.figures.figure import data, figure, write
 
-__all__ = ["data", "figure", "reads", "write"]
+__all__ = ["data", "figure", "write"]
 
 # A figure's file has the figure's name, and importing a file binds the module to that name here; the loop ends by
 # binding the function instead. A later `import headcats.figures.<name>` finds the module loaded and binds nothing.

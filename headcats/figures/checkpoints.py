@@ -180,7 +180,7 @@ def _bars(rows: pd.DataFrame, colour: str, tallest: float) -> list[go.Bar | go.S
     )
     counts = {name: judged[name] for name in ("size", "undecided")}
     shown = hover(template, judged.assign(revision=judged["revision"].map(escaped)))
-    bars: list[go.Bar | go.Scatter | None] = [*stacked_bars(judged["place"], counts, width=0.8, colour=colour, **shown)]
+    bars: list[go.Bar | go.Scatter | None] = [*stacked_bars(judged["place"], counts, colour=colour, **shown)]
     if len(some):
         texts = [f"{row.n_tasks}/{row.n_tasks + row.n_skipped}" for row in some.itertuples()]
         look = {"textposition": "bottom center", "textfont": {"size": SMALL, "color": TEXT}}

@@ -36,7 +36,7 @@ def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFra
     """Register a function as a figure under its own name.
 
     The function takes labelled data first and options by keyword. The name of its first parameter says which table it
-    reads (`overlap`, `scores`, ...; see `reads`). It returns any plotly figure; or that and the tidy frame behind it
+    reads (`overlap`, `scores`, ...). It returns any plotly figure; or that and the tidy frame behind it
     (one row per mark), which `hc.figures.data(fig)` then gives; or a `PanelGrid`, which is drawn like the built-in
     figures. With an option `title`, the command line and the report pass a title. Whoever passes one, it is text, and
     the function gets it as the HTML that plotly shows as that text.
@@ -111,19 +111,7 @@ def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFra
 
 
 def reads(draw: Callable[..., Any]) -> str:
-    """Name of the table that a figure takes: the name of its first parameter.
-
-    Args:
-        draw: A figure, or a function that `figure` is to register.
-
-    Returns:
-        For example `"overlap"`, `"scores"` or `"curves"`.
-
-    Example:
-        >>> import headcats as hc
-        >>> hc.figures.reads(hc.figures.overlap_map)
-        'overlap'
-    """
+    """Name of the table that a figure takes: the name of its first parameter."""
     return next(iter(inspect.signature(draw).parameters))
 
 

@@ -40,8 +40,8 @@ def head_grid(
     x = layer, y = head, head 0 on top. One diverging colour scale for all panels (blue = the head helps, red = it
     hurts), clipped at the 99th percentile of the absolute effects, which "≤" and "+" at its ends then say. A dot marks
     heads that help, a triangle heads that hurt, both by at least `min_effect`; an open circle heads whose effect cannot
-    be told from the rounding of a 16-bit model. Thin lines stand between groups of heads that share keys and values
-    (coordinate `kv_head`). Effects of groups (attribute `unit`) are shown likewise, one cell a group.
+    be told from the rounding of a 16-bit model. Effects of groups (attribute `unit`) are shown likewise, one cell a
+    group.
 
     Args:
         scores: As `hc.score` returns it: `effect, low, high, q_value (task, layer, head)` with the coordinate

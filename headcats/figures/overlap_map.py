@@ -38,9 +38,8 @@ def overlap_map(
     so that a head of one category may yet be in others. Layers without attention heads (hybrid models) and heads that a
     layer lacks (effect NaN) stay blank. A triangle marks heads that suppress the panel's category, which have a map of
     their own: `hc.overlap(members, sign="suppressing")`. Hover over a head for its name, set, effects, intervals, q and
-    tasks; in the first panel also for what it does, where the overlap says it. Thin lines stand between groups of heads
-    that share keys and values (coordinate `kv_head`). Effects of groups (attribute `unit`) are shown likewise, one cell
-    a group.
+    tasks; in the first panel also for what it does, where the overlap says it. Effects of groups (attribute `unit`) are
+    shown likewise, one cell a group.
 
     Args:
         overlap: As `hc.overlap` returns it: `n_categories, set (layer, head)` and `member, undecided, effect, low,

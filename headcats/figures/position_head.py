@@ -12,7 +12,6 @@ from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells, square_cells
 from headcats.figures.panels.colour_scale import signed_scale
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout
 from headcats.figures.panels.layout import MARKED, Panel
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
@@ -36,7 +35,6 @@ def position_head(
     *,
     heads: int = 20,
     metric: str | None = None,
-    layout: str = LAYERS_ACROSS,
     marks: str = MARKED,
     title: str | None = None,
 ) -> PanelGrid:
@@ -53,7 +51,6 @@ def position_head(
             are layers.
         heads: Most heads.
         metric: Metric to draw; None takes "logit_diff", or the only one.
-        layout: `"layers"`: heads, by layer, along x; `"paper"`: positions along x, as in plots of patches by position.
         marks: `"all"`, or `"none"` for colours alone, without circles and caption: then only the pointer and the
             numbers tell effects below the rounding.
         title: Written above the map; an approximation is named there and in the hover.
@@ -66,7 +63,7 @@ def position_head(
     Raises:
         DataError: Another table, no prompt, or a mean gap that is not above 0.
         OptionError: `heads` is no number of at least 1, or several metrics to choose from.
-        UnknownNameError: Unknown metric, or another word for `layout` or `marks`.
+        UnknownNameError: Unknown metric, or another word for `marks`.
 
     Example:
         >>> import headcats as hc
@@ -83,15 +80,13 @@ def position_head(
     """
     require(by_position, _VARIABLES, figure="position_head", table="hc.sweep(model, batch, method, positions='each')")
     check_count("heads", heads)
-    check_layout(layout)
     metric = metric or usual_metric({"": by_position})
     if metric not in (known := [str(name) for name in by_position["metric"].values]):
         raise UnknownNameError(unknown_name_message("metric of this sweep", metric, known))
     effect = _effects(by_position.sel(metric=metric))
     frame, labels, n_heads = _frame(by_position.sel(metric=metric), effect, heads=heads)
     rows = list(dict.fromkeys(frame["name"]))
-    make_cells = _head_position_cells if layout == LAYERS_ACROSS else _position_head_cells
-    cells = make_cells(rows, labels, int(by_position["position"][0]))
+    cells = _cells(rows, labels, int(by_position["position"][0]))
     # Few cells of many act.
     scale = signed_scale(frame["effect"].to_numpy(), name="effect", quantile=0.999)
     spoken = frame.assign(
@@ -111,7 +106,7 @@ def position_head(
     return PanelGrid([Panel("", [cells.plot(traces)])], frame, title, caption, beside=scale, grey=True, marks=marks)
 
 
-def _head_position_cells(heads: list[str], labels: list[str], first: int) -> Cells:
+def _cells(heads: list[str], labels: list[str], first: int) -> Cells:
     x = Axis("name", len(heads), "", labels=heads, slanted=True)
     y = Axis("place", len(labels), "position", first=first, reverse=True)
     # Positions may be many, and scroll; heads are few, and their names need room.
@@ -119,14 +114,6 @@ def _head_position_cells(heads: list[str], labels: list[str], first: int) -> Cel
     height = max(3, min(22, _SIZE[0] // len(labels)), math.ceil(_LEAST[1] / len(labels)))
     named = Axis("label", len(labels), "", labels=labels, reverse=True)
     return Cells(x, named if height >= _LABELLED else y.every(5, height), (width, height))
-
-
-def _position_head_cells(heads: list[str], labels: list[str], first: int) -> Cells:
-    y = Axis("name", len(heads), "", labels=heads, reverse=True)
-    x = Axis("place", len(labels), "position", first=first)
-    size = square_cells(x, y, within=_SIZE, least=_LEAST)
-    x = Axis("label", len(labels), "", labels=labels, slanted=True) if size[0] >= _LABELLED else x.every(5, size[0])
-    return Cells(x, y, size)
 
 
 def _effects(sweep: xr.Dataset) -> xr.DataArray:

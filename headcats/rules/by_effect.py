@@ -1,19 +1,14 @@
 """Rules that look at effects alone, not at how sure they are."""
 
 import math
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.base.errors import DataError, OptionError, StatisticsWarning
-from headcats.results.declaration import controls_of, registered_declarations
+from headcats.base.errors import OptionError
 from headcats.rules.rule import Cutoffs, Rule, effect_cutoffs, rule
-
-# Below this many heads the sample itself bounds how many standard deviations a head can stand out.
-FEW_HEADS = 200
 
 
 @rule
@@ -84,57 +79,6 @@ def top_fraction(*, p: float | int) -> Rule:
 
 
 @rule
-def sd_above_mean(*, k: float | int = 3) -> Rule:
-    """Heads at least `k` sample standard deviations above the mean of their row, and helping.
-
-    Args:
-        k: How many standard deviations; finite, and not below 0 if it is to mean much.
-
-    Returns:
-        A `Rule` of `effect (task | category, layer, head)`: 1 in, -1 out (NaN: 0, undecided).
-
-    Raises:
-        OptionError: `k` is not a finite number.
-
-    Warns:
-        StatisticsWarning: fewer than 200 heads. A single head among n cannot stand out by more than (n - 1) / sqrt(n)
-            standard deviations, and strong heads inflate the standard deviation they are measured with.
-
-    Example:
-        >>> import headcats as hc
-        >>> import warnings
-        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
-        >>> with warnings.catch_warnings():
-        ...     warnings.simplefilter("ignore", hc.errors.StatisticsWarning)  # 48 heads are few
-        ...     outcome = hc.rules.sd_above_mean(k=3)(scores)
-        >>> bool(((outcome == 1).sum(("layer", "head")) <= 4).all())
-        True
-
-    References:
-        Common practice without one source; the bound on how far a head can stand out: Samuelson (1968), J. Am. Stat.
-        Assoc. 63, 1522-1525.
-    """
-    if not math.isfinite(k):
-        raise OptionError(f"sd_above_mean(k) needs a finite number, got {k}.")
-
-    def cut(effects: Float[np.ndarray, " head"]) -> float:
-        return float(effects.mean() + k * effects.std(ddof=1)) if len(effects) > 1 else math.inf
-
-    def judge(scores: xr.Dataset) -> xr.DataArray:
-        n_heads = int(scores["effect"].notnull().sum(("layer", "head")).max())
-        if n_heads < FEW_HEADS:
-            warnings.warn(
-                f"sd_above_mean(k={k}) on {n_heads} heads: below {FEW_HEADS}, strong heads inflate the standard "
-                "deviation they are measured with, and members are missed. Prefer fdr().",
-                StatisticsWarning,
-                stacklevel=4,
-            )
-        return _above_cut(cut).judge(scores)
-
-    return Rule(judge, takes_draws=True)
-
-
-@rule
 def elbow() -> Rule:
     """Heads up to the elbow of each row's sorted positive effects. **Descriptive: returns heads even for noise.**
 
@@ -166,63 +110,6 @@ def elbow() -> Rule:
         return float(positive[int(np.argmax(distance))])
 
     return _above_cut(cut)
-
-
-@rule
-def null_calibrated(*, quantile: float = 0.99) -> Rule:
-    """Heads whose effect lies above what donors of a second corruption do: above a quantile of those effects.
-
-    The cut-off of a row (task or category) is the `quantile` of `null_effect` over its heads, and a head that does not
-    help is never in. Null effects are what z of a second, independent corruption of the same query does in place of the
-    clean z (`second_corruption_patch`): it takes the wrong task away as well, but brings another wrong one. For
-    categories both effects are reduced over the same tasks, those that have null effects, in the same way before they
-    are compared. A row without null effects is undecided.
-
-    Args:
-        quantile: Share of null effects below the cut-off, in (0, 1]; 1 = above every head's.
-
-    Returns:
-        A `Rule` of `effect` and `null_effect (task | category, layer, head)`, as `hc.score` gives them for
-        denoising_patch where second_corruption_patch was run as well: 1 in, 0 undecided, -1 out.
-
-    Raises:
-        OptionError: `quantile` outside (0, 1].
-        DataError: When the rule is called: no null effects, as of a method without such a donor (ablations, noising),
-            a run without second_corruption_patch, or task-specific effects, which have them taken off.
-
-    Example:
-        >>> import headcats as hc
-        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
-        >>> outcome = hc.rules.null_calibrated(quantile=0.99)(scores)
-        >>> bool((scores.effect.where(outcome == 1) > 0).sum() == (outcome == 1).sum())
-        True
-
-    References:
-        headcats' own: the second corruption is a null donor, as permuted targets are in Elhelo & Geva (2025), arXiv
-        2412.11965.
-    """
-    if not 0 < quantile <= 1:
-        raise OptionError(f"null_calibrated(quantile) needs a share in (0, 1], got {quantile}.")
-
-    def judge(scores: xr.Dataset) -> xr.DataArray:
-        if "null_effect" not in scores:
-            raise DataError(
-                f"null_calibrated needs null effects, and {_why_none(scores)} Or use another rule, such as fdr()."
-            )
-        effect, cut = scores["effect"], _cuts(scores["null_effect"], lambda nulls: float(np.quantile(nulls, quantile)))
-        return _in_or_out((effect > cut) & (effect > 0)).where(np.isfinite(cut), 0)
-
-    return Rule(judge, reads=("null_effect",))
-
-
-def _why_none(scores: xr.Dataset) -> str:
-    method = scores.attrs.get("method", "this method")
-    if scores.attrs.get("effect") == "task_specific":
-        return "the task-specific effect already has them taken off: score the total effect (effect='total')."
-    if control := controls_of(str(method)).get("task"):
-        return f"{method} was scored without {control}: run that method too."
-    able = {about.control_of for about in registered_declarations().values() if about.control == "task"}
-    return f"{method} has no donor of a second corruption to compare with ({', '.join(sorted(able))} has)."
 
 
 def _above_cut(cut: Callable[[np.ndarray], float]) -> Rule:

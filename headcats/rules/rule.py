@@ -62,8 +62,6 @@ class Rule:
     Attributes:
         judge: Scores -> 1, 0 or -1 for each of their cells.
         cutoffs_of: Scores -> `Cutoffs`, for a rule that looks at more than effects; None: see `cutoffs`.
-        reads: Variables it needs beside effects, intervals and p values; in `hc.categorize` only tasks that have
-            numbers of all of them count.
         name: Its registered name; given by `rule`, like `options`.
         options: Name -> value, defaults included.
         least_effect: The effect that the p values of its table are to test; set by a rule that tests another than 0.
@@ -82,7 +80,6 @@ class Rule:
 
     judge: Callable[[xr.Dataset], xr.DataArray] = field(compare=False)
     cutoffs_of: Callable[[xr.Dataset], Cutoffs] | None = field(default=None, compare=False)
-    reads: tuple[str, ...] = ()
     name: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     takes_draws: bool = field(default=False, compare=False)
@@ -216,7 +213,7 @@ def negate(scores: xr.Dataset) -> xr.Dataset:
             "Category rows hold one-sided p values and cannot be negated; use `suppressing` of hc.categorize."
         )
     sources = {"low": "high", "high": "low", "specific_low": "specific_high", "specific_high": "specific_low"}
-    sources |= {name: name for name in ("effect", "specific_effect", "null_effect", "resampled", "null_effect_t")}
+    sources |= {name: name for name in ("effect", "specific_effect", "resampled", "null_effect_t")}
     turned = scores.assign({name: -scores[source] for name, source in sources.items() if name in scores})
     if "null_t" in scores:
         turned["null_t"] = mirrored(scores["null_t"])

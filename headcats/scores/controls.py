@@ -92,7 +92,7 @@ def control_table(
     """The variables that controls add to a table of total effects; nothing for controls that were not run."""
     dims, shape = ("task", "layer", "head"), tuple(table.sizes[dim] for dim in ("layer", "head"))
     tasks = [str(task) for task in table["task"].values]
-    names = ("specific_effect", "specific_low", "specific_high", "null_effect")
+    names = ("specific_effect", "specific_low", "specific_high")
     effects = {name: np.full((len(tasks), *shape), np.nan) for name in names}
     shares = {name: np.full(len(tasks), np.nan) for name in ("task_share", "item_share")}
     apart: dict[str, list[str]] = {kind: [] for kind in controls}
@@ -115,7 +115,6 @@ def control_table(
             shares[f"{kind}_share"][row] = 1 - _slope(nulls, effect)
             if kind == "task":
                 estimates[task] = estimate(specific, task=task, seed=seed)
-                effects["null_effect"][row] = nulls.reshape(shape)
     for task, (low, high) in intervals(estimates, seed=seed).items():
         row = tasks.index(task)
         for name, values in (("effect", estimates[task].effect), ("low", low), ("high", high)):

@@ -8,7 +8,7 @@ import headcats as hc
 from headcats.base.errors import HeadcatsError
 
 MEMBERS, SCORES = "the memberships that hc.categorize returns", "the scores that hc.score returns"
-RESULTS, OVERLAP = "the results that hc.run or hc.load returns", "the overlap that hc.overlap returns"
+RESULTS = "the results that hc.run or hc.load returns"
 NAMED = "takes a dictionary, name of a"
 MISTAKES = {
     "hc.categorize(results)": f"hc.categorize takes {SCORES}; got {RESULTS}. Pass hc.score(results, method=...).",
@@ -17,7 +17,6 @@ MISTAKES = {
         f"hc.categorize takes {SCORES}; got a Dataset of patched, clean, corrupted. It is made by "
         "hc.score(results, method=...)."
     ),
-    "hc.categories.new_task_effects(members)": f"hc.categories.new_task_effects takes {SCORES}; got {MEMBERS}.",
     "hc.categories.effect_differences(members)": f"hc.categories.effect_differences takes {SCORES}; got {MEMBERS}.",
     "hc.overlap(scores)": f"hc.overlap takes {MEMBERS}; got {SCORES}. Pass hc.categorize(scores).",
     "hc.score(results, method='made_gates')": "is a joint method, so there are no scores of single tasks. It was",

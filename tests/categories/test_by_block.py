@@ -118,7 +118,6 @@ def test_one_relation_of_several_saturates():
     ("options", "message"),
     [
         ({"rule": hc.rules.fdr()}, "fdr reads more"),
-        ({"rule": hc.rules.null_calibrated(quantile=0.9)}, "null_calibrated reads more"),
         ({"min_tasks": 3}, "than 2 relations"),
         ({"min_tasks": 0}, "at least 1"),
         ({"rule": "elbow"}, "takes a rule"),

@@ -8,8 +8,7 @@ import pytest
 import xarray as xr
 from simulated import NAMES, block, tree
 
-from headcats import rules
-from headcats.base.errors import DataError, StatisticsWarning
+from headcats.base.errors import StatisticsWarning
 from headcats.categories.membership import categorize, head_table
 from headcats.categories.new_task import NEW_TASK
 from headcats.categories.shared import overlap
@@ -34,36 +33,6 @@ def scores_of(*controlled: int) -> xr.Dataset:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # tasks without the control
         return score(results, method="denoising_patch")
-
-
-class TestNullCalibrated:
-    def test_only_tasks_with_null_effects_count(self) -> None:
-        scores = scores_of(0, 2, 5)
-        with pytest.warns(StatisticsWarning, match=r"reads null_effect.*: t1, t3, t4"):
-            members = categorize(scores, rule=rules.null_calibrated())
-        whole = categorize(scores.sel(task=["t0", "t2", "t5"]), rule=rules.null_calibrated())
-        xr.testing.assert_identical(members, whole)
-        assert members["n_tasks"].sel(category="Algorithmic").item() == 3
-        assert members["member"].sel(category="Algorithmic").values[0].tolist() == [1, -1, -1, -1]
-
-    def test_wrong_donors_alone_make_no_member_however_few_tasks_have_them(self) -> None:
-        for controlled in ((0, 1, 2), (0,)):
-            with pytest.warns(StatisticsWarning, match="reads null_effect"):
-                members = categorize(scores_of(*controlled), rule=rules.null_calibrated())
-            inside = members["member"].sel(category="Algorithmic").values[0]
-            assert (inside[0], inside[3]) == (1, -1)
-
-    def test_data_without_effects_are_not_drawn_for_it(self) -> None:
-        members = categorize(scores_of(*range(6)), rule=rules.null_calibrated())
-        assert np.isnan(members["size_expected"]).all()
-        assert members["probability"].sel(category="Algorithmic").values[0, 0] == 1.0
-
-    def test_without_any_null_effect_it_is_told(self) -> None:
-        with pytest.raises(DataError, match="second_corruption_patch"):
-            categorize(scores_of(), rule=rules.null_calibrated())
-        scores = scores_of(0)
-        with pytest.raises(DataError, match="reads null_effect"):
-            categorize(scores.assign(null_effect=scores["null_effect"] * np.nan), rule=rules.null_calibrated())
 
 
 class TestTaskSpecificEffects:

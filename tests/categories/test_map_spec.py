@@ -11,7 +11,7 @@ from headcats.base.errors import OptionError
 from headcats.categories.map_spec import MapSpec
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
-from headcats.rules import null_calibrated
+from headcats.rules import top_fraction
 from headcats.rules.discovery_rate import fdr
 
 LABEL = Label("denoising_patch", positions="last")
@@ -31,9 +31,9 @@ VARIANTS = {
     "effect": ("task_specific", "-task_specific", {"effect": "task_specific"}),
     "sign": ("suppressing", "-suppressing", {"sign": "suppressing"}),
     "rule": (
-        null_calibrated(quantile=0.95),
-        "-null_calibrated-quantile=0.95",
-        {"rule": "null_calibrated:quantile=0.95"},
+        top_fraction(p=0.05),
+        "-top_fraction-p=0.05",
+        {"rule": "top_fraction:p=0.05"},
     ),
     "min_tasks": (3, "-min_tasks=3", {"min-tasks": "3"}),
 }

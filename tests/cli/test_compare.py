@@ -9,6 +9,7 @@ from simulated import CATEGORIES, NAMES, block
 from typer.testing import CliRunner
 
 from headcats import cli
+from headcats.base.errors import DataError
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, ModelRecord, PlanRecord, TaskRecord
@@ -121,7 +122,7 @@ def test_one_protocol_is_not_compared_with_itself():
 def test_different_models_are_refused():
     write(Path("a"), {"denoising_patch@last": A})
     write(Path("b"), {"denoising_patch@last": (2, 3)}, shape=(3, 5), weights="v")
-    with pytest.raises(AssertionError, match="headcats report"):
+    with pytest.raises(DataError, match="headcats report"):
         compare("a", "b")
 
 

@@ -71,9 +71,6 @@ REFUSED = {
     "map r --method word_weights --metric prob": ("--metric",),
     "map r --method mean_ablation": ("only word_weights.",),
     "figure gate_scores r --out x.html": ("--methods made_gates",),
-    "figure method_agreement r --out x.html": ("two methods",),
-    "figure method_agreement r --out x.html --sign suppressing": ("'method_agreement'", "--sign"),
-    "figure method_agreement r --out x.html --method word_weights": ("'method_agreement'", "--method"),
     "figure head_grid r --out x.html": ("`headcats figure head_scores ",),
     "compare r": ("word_weights", "`headcats figure head_scores "),
     "compare r r": ("given twice",),
@@ -98,7 +95,7 @@ def test_gates_have_a_map_and_figures_of_their_own(headcats, two_methods):
     assert [entry["heads"] for entry in made["categories"]] == (always >= 0.5).sum(("layer", "head")).values.tolist()
     assert made["rule"] == "threshold(value=0.5)"
     assert len(list(two_methods.glob("heads-made_gates*.csv"))) == 1
-    asked = ["figure", "set_counts", two_methods, "--method", SMALL_GATES, "--out", "f.html"]
+    asked = ["figure", "overlap_map", two_methods, "--method", SMALL_GATES, "--out", "f.html"]
     done = headcats(*asked, "--sign", "suppressing", "--rule", "top_fraction:p=0.1")
     assert done.code == 0, done.err
 

@@ -20,8 +20,8 @@ SECTION = re.compile(r"^([A-Z][a-z]+):\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)
 WITHOUT_A_SOURCE = {
     "Head", "PromptBatch", "PromptPair", "SecondCorruption", "Suite", "Task", "attention",
     "categories.head_table", "evidence.cumulative", "figures.ablation_curves", "figures.checkpoints",
-    "figures.data", "figures.figure", "figures.head_grid", "figures.head_tasks", "figures.layer_profile",
-    "figures.method_agreement", "figures.reads", "figures.write", "load", "load_model",
+    "figures.data", "figures.figure", "figures.head_grid", "figures.head_tasks",
+    "figures.write", "load", "load_model",
     "make_suite", "methods.AnsweredBatch", "methods.AnsweredText", "methods.Declaration", "methods.Selection",
     "methods.Strength", "methods.add_preset", "methods.declare", "methods.preset", "methods.task_texts",
     "metrics.Rest", "metrics.Targets", "metrics.metric", "push", "report", "rules.Cutoffs", "rules.Rule",
@@ -29,7 +29,7 @@ WITHOUT_A_SOURCE = {
 }  # fmt: skip
 # Nothing that fits their types is refused.
 WITHOUT_ERRORS = {
-    "Head", "evidence.disagreements", "figures.reads", "methods.Declaration", "methods.Selection",
+    "Head", "methods.Declaration", "methods.Selection",
     "methods.Strength", "metrics.Rest", "metrics.Targets", "metrics.accuracy", "metrics.kl", "metrics.log_prob",
     "metrics.logit_diff", "metrics.pair_accuracy", "metrics.prob", "metrics.rank", "rules.Cutoffs", "rules.Rule",
     "rules.elbow", "suite_blocks",

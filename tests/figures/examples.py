@@ -97,30 +97,6 @@ FUNCTIONS = (
 )
 
 
-def agreement_of(rank: np.ndarray, *, groups: Sequence[str], methods: Sequence[str]) -> xr.Dataset:
-    """An agreement with those ranks `(group, method, layer, head)`; correlations and overlaps follow from them."""
-    flat = rank.reshape(*rank.shape[:2], -1)
-    # Without warnings where a method ranks a single head or none.
-    centred = flat - flat.mean(-1, keepdims=True)
-    size = np.sqrt((centred**2).sum(-1))
-    scale = size[:, :, None] * size[:, None, :]
-    products = centred @ np.swapaxes(centred, -1, -2)
-    top = (flat <= 2).astype(float)
-    both = top @ np.swapaxes(top, -1, -2)
-    pair = ("group", "method", "other")
-    return xr.Dataset(
-        {
-            "rank_correlation": (pair, np.divide(products, scale, where=scale > 0, out=np.full_like(scale, np.nan))),
-            "top_overlap": (pair, both / np.maximum(top.sum(-1)[:, :, None] + top.sum(-1)[:, None, :] - both, 1)),
-            "top_chance": (pair, np.full(products.shape, 0.2)),
-            "rank": (("group", "method", "layer", "head"), rank),
-            "spread": (("group", "layer", "head"), rank.max(1) - rank.min(1)),
-        },
-        coords={"group": list(groups), "method": list(methods), "other": list(methods), **grid_of(rank.shape)},
-        attrs={"top": 2},
-    )
-
-
 def grid_of(shape: Sequence[int]) -> dict[str, np.ndarray]:
     return {"layer": np.arange(shape[-2]), "head": np.arange(shape[-1])}
 
@@ -138,17 +114,6 @@ def scored_tasks(n_layers: int, n_heads: int) -> xr.Dataset:
         effect = 0.4 * (draw.random((n_layers, n_heads)) < 1 / 8)
         sweeps[category] = {task: block(draw.normal(effect, 0.1, (24, n_layers, n_heads))) for task in tasks}
     return score(sweeps)
-
-
-def scattered_agreement(n_layers: int, n_heads: int) -> xr.Dataset:
-    draws = np.random.default_rng(0).random((2, 3, n_layers * n_heads))
-    rank = draws.argsort(-1).argsort(-1).reshape(2, 3, n_layers, n_heads) + 1.0
-    return agreement_of(rank, groups=["Knowledge", "Translation"], methods=["denoising_patch", "ov_relation", "gates"])
-
-
-def whole_overlap(n_layers: int, n_heads: int) -> xr.Dataset:
-    """With what chance gives, by which `hc.overlap` marks its results."""
-    return mixed_overlap(n_layers, n_heads).assign(expected=("k", np.zeros(len(ICL))))
 
 
 def scattered_curves(n_layers: int, n_heads: int) -> xr.Dataset:

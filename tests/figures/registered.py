@@ -9,18 +9,16 @@ import plotly.graph_objects as go
 import xarray as xr
 from figures.examples import (
     mixed_overlap,
-    scattered_agreement,
     scattered_curves,
     scattered_positions,
     scattered_relabelling,
     scattered_revisions,
     scattered_scores,
     scored_tasks,
-    whole_overlap,
 )
 
 from headcats.base.registry import lookup, names
-from headcats.figures import reads
+from headcats.figures.figure import reads
 from headcats.figures.panels.grid import PanelGrid
 
 PAPERS = importlib.import_module("paper_tables") if importlib.util.find_spec("paper_tables") else None
@@ -32,12 +30,10 @@ def of_papers(name: str) -> tuple:
 
 
 TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
-    "overlap": whole_overlap,
-    "members": mixed_overlap,
+    "overlap": mixed_overlap,
     "scores": scattered_scores,
     "curves": scattered_curves,
     "relabelling": scattered_relabelling,
-    "agreement": scattered_agreement,
     "revisions": scattered_revisions,
     "by_position": scattered_positions,
 } | getattr(PAPERS, "TABLES", {})
@@ -49,7 +45,7 @@ EXAMPLES = {name: TABLES[reads(REGISTERED[name])] for name in FIGURES} | {"head_
 """Name of a figure -> a table that it reads."""
 MAPS = ("overlap_map", *of_papers("MAPS"))
 """Figures that `overlap_map` draws."""
-TURNED = (*of_papers("TURNED"), "position_head")
+TURNED = of_papers("TURNED")
 """Figures whose paper has other axes."""
 HEAD_GRIDS = ("head_grid", *of_papers("HEAD_GRIDS"))
 """Figures of one number per head."""

@@ -22,8 +22,9 @@ from figures.registered import EXAMPLES, FIGURES, HEAD_GRIDS, REGISTERED, of_pap
 import headcats
 from headcats.base.errors import DataError, UnknownNameError
 from headcats.base.registry import lookup
-from headcats.figures import data, reads
+from headcats.figures import data
 from headcats.figures.colours import BACKGROUND, DARK, ON_DARK, ON_LIGHT, TEXT
+from headcats.figures.figure import reads
 from headcats.figures.static.svg import svg
 from headcats.results.colour import as_hex
 from headcats.results.manifest import SUITE

@@ -22,7 +22,6 @@ GRIDS = ((1, 1), (12, 12), (32, 32), (80, 64), (96, 2))
 """Layers and heads."""
 # What the default layout is not: figures drawn with the axes of their paper, and the map that fills a screen.
 OTHER_LAYOUT = {"overlap_map": "hero"} | dict.fromkeys(TURNED, "paper")
-_OF_CATEGORIES = ("overlap_map", "set_counts", "layer_profile")
 _COLOURS = ("#00a878", "#c1121f", "#ffd60a", "#003566", "#ff99c8", "#7209b7", "#4cc9f0")
 Drawn = Iterator[tuple[str, go.Figure]]
 
@@ -37,10 +36,9 @@ def of_grid(n_layers: int, n_heads: int) -> Drawn:
 def of_categories(n: int) -> Drawn:
     """Figures of categories; the colours clash where there are more than seven."""
     colours = dict(zip([f"Category of kind {i + 1}" for i in range(n)], cycle(_COLOURS), strict=False))
-    overlap = mixed_overlap(12, 12, categories=colours).assign(expected=("k", np.zeros(n)))
-    for name in _OF_CATEGORIES:
-        if n <= MOST_CATEGORIES:
-            yield from _layouts(name, overlap)
+    overlap = mixed_overlap(12, 12, categories=colours)
+    if n <= MOST_CATEGORIES:
+        yield from _layouts("overlap_map", overlap)
     if n > MOST_CATEGORIES:
         yield f"overlap_map_of_{n}", headcats.figures.overlap_map(overlap, layout="hero", title="A title")
 

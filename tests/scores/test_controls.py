@@ -49,10 +49,6 @@ def test_specific_effects_stand_beside_the_total_ones() -> None:
     # All heads but the first do what the wrong donor does too, so that 95 % of their intervals hold 0.
     held = (scores["specific_low"] <= 0) & (scores["specific_high"] >= 0)
     assert held.values.reshape(2, -1)[:, 1:].sum() >= 7
-    np.testing.assert_allclose(scores["null_effect"].sel(task="capitals").values[0, :2], [0.0, 0.5], atol=0.08)
-    np.testing.assert_allclose(
-        (scores["effect"] - scores["null_effect"]).values, scores["specific_effect"].values, atol=1e-12
-    )
     # .4^2 of .4^2 + .5^2 are gone with the wrong donor, nothing with the other item.
     np.testing.assert_allclose(scores["task_share"], 0.16 / 0.41, atol=0.05)
     np.testing.assert_allclose(scores["item_share"], 0.0, atol=1e-6)
@@ -63,7 +59,6 @@ def test_scoring_the_difference_gives_what_stood_beside_it() -> None:
     for name in ("effect", "low", "high"):
         np.testing.assert_allclose(specific[name].values, total[f"specific_{name}"].values, rtol=1e-12)
     assert specific.attrs["effect"] == "task_specific"
-    assert "null_effect" not in specific
     assert specific["q_value"].values[0, 0, 0] < 0.05 < specific["q_value"].values[0, 0, 1]
     assert total["q_value"].values[0, 0, 1] < 0.05
 
@@ -86,7 +81,7 @@ def test_a_control_on_other_prompts_says_nothing_of_its_task_alone() -> None:
     whole[f"capitals/{SECOND}"] = xr.DataTree(whole[f"capitals/{SECOND}"].to_dataset().isel(prompt=slice(0, 5)))
     with pytest.warns(StatisticsWarning, match=r"shared .* on capitals"):
         total = score(whole, method="denoising_patch")
-    for name in ("specific_effect", "specific_low", "null_effect", "task_share"):
+    for name in ("specific_effect", "specific_low", "task_share"):
         assert total[name].sel(task="capitals").isnull().all()
         assert total[name].sel(task="plural").notnull().all()
     assert total["item_share"].notnull().all()
@@ -116,7 +111,7 @@ def test_numbers_that_are_not_finite_leave_their_head_out(value: float, both: bo
         broken["patched"][0, 3, 1, 2] = value
         whole[f"capitals/{label}"] = xr.DataTree(broken)
     scores, sound = (score(one, method="denoising_patch") for one in (whole, results()))
-    for name in ("specific_effect", "specific_low", "specific_high", "null_effect"):
+    for name in ("specific_effect", "specific_low", "specific_high"):
         missing = scores[name].isnull()
         assert missing.values.sum() == 1
         assert missing.sel(task="capitals").values[1, 2]
@@ -142,9 +137,7 @@ def test_tasks_without_the_control_are_left_out_and_named() -> None:
 
 def test_without_controls_nothing_is_added_and_the_difference_is_refused() -> None:
     bare = tree({"capitals": block(np.ones((N, *SHAPE)))}, categories={"capitals": "Knowledge"})
-    assert not {"specific_effect", "null_effect", "task_share", "item_share"} & set(
-        score(bare, method="denoising_patch")
-    )
+    assert not {"specific_effect", "task_share", "item_share"} & set(score(bare, method="denoising_patch"))
     with pytest.raises(DataError, match="second_corruption_patch"):
         score(bare, method="denoising_patch", effect="task_specific")
 
@@ -157,7 +150,7 @@ def test_other_methods_and_other_words_are_refused() -> None:
         score(whole, method="noising_patch", effect="task_specific")
     with pytest.raises(OptionError, match="got 'specific'"):
         score(whole, method="denoising_patch", effect="specific")
-    assert "null_effect" not in score(whole, method="noising_patch")
+    assert "specific_effect" not in score(whole, method="noising_patch")
 
 
 def test_a_task_without_a_gap_has_no_specific_effect() -> None:

@@ -1,14 +1,14 @@
 """How far methods agree on the heads of a group: by the order of all heads, and by the heads on top."""
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 import scipy
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-from headcats.base.errors import DataError, OptionError, check_count
+from headcats.base.errors import DataError, check_count
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.results.cached_tables import cached_tables
 from headcats.results.finding import Finding, line
@@ -21,12 +21,13 @@ from headcats.statistics.random_streams import stream
 LEVEL = 0.05
 DRAWS = 4_999
 LEAST_TOP = 4
+_DISPUTED = 2
 _DIMS = ("method", "group", "layer", "head")
 _ROUNDING = 1e-9  # of correlations that are the same
 _AT_A_TIME = 2**22  # numbers
 
 
-def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int = DRAWS, seed: int = 0) -> xr.Dataset:
+def method_agreement(strength: xr.Dataset, *, draws: int = DRAWS, seed: int = 0) -> xr.Dataset:
     """Rank correlation and overlap of the strongest heads between methods, group by group.
 
     `rank_correlation` is Spearman's over the heads with a number in both; a head that hurts ranks below one that does
@@ -34,25 +35,25 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
     heads of each layer are permuted, and `p_value` (two-sided) says how rarely a permutation is as far from it. Heads
     are no sample, so there is no interval.
 
-    The top set of a method are its `top` largest strengths above 0, with ties. `top_overlap = |A and B| / |A or B|`;
-    `top_chance` is its mean over random sets of the same sizes (hypergeometric), whatever their layer.
+    The top set of a method are its largest strengths above 0, as many as a tenth of the heads (at least 4), with ties.
+    `top_overlap = |A and B| / |A or B|`; `top_chance` is its mean over random sets of the same sizes (hypergeometric),
+    whatever their layer.
 
     Args:
         strength: What `hc.evidence.method_scores` returns: `strength (method, group, layer, head)`.
-        top: Size of the top sets; None takes a tenth of the heads, at least 4.
         draws: Permutations.
         seed: Seed of the permutations.
 
     Returns:
         `rank_correlation, layer_correlation, p_value, q_value, top_overlap, top_chance, n_heads (group, method,
         other)`: NaN where a method has no number in the group or is constant there, q by Benjamini-Hochberg over groups
-        x pairs. `top_size (group, method)`; `in_top` and `rank (group, method, layer, head)`, 1 for the strongest, ties
-        sharing their mean; `spread (group, layer, head)`: largest minus smallest rank, NaN below two methods.
-        Coordinates and attributes of `strength`, with `top`, `draws`, `reading` (sentences, one a line).
+        x pairs. `rank (group, method, layer, head)`, 1 for the strongest, ties sharing their mean; `spread (group,
+        layer, head)`: largest minus smallest rank, NaN below two methods. Coordinates and attributes of `strength`,
+        with `top`, `draws`, `reading` (sentences, one a line).
 
     Raises:
         DataError: No strengths, or fewer than two methods.
-        OptionError: `top` outside 1 to the number of heads, or no draws.
+        OptionError: No draws.
 
     Example:
         >>> import headcats as hc
@@ -66,7 +67,7 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
         Spearman (1904), Am. J. Psychol. 15, 72-101; permutations within strata as in Good (2005), Permutation,
         Parametric, and Bootstrap Tests of Hypotheses.
     """
-    values, shape, top = _checked(strength, top, draws)
+    values, shape, top = _checked(strength, draws)
     methods, groups = ([str(name) for name in strength[axis].values] for axis in ("method", "group"))
     layer_of = np.repeat(np.arange(shape[0]), shape[1])
     shape_of_pairs = (len(groups), len(methods), len(methods))
@@ -100,8 +101,6 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
     ranks = scipy.stats.rankdata(-values.transpose(1, 0, 2), nan_policy="omit", axis=-1)
     per_head = ("group", "method", "layer", "head")
     table = table.assign_coords(head_coords(strength))
-    table["top_size"] = (per_head[:2], in_top.sum(-1))
-    table["in_top"] = (per_head, in_top.reshape(*in_top.shape[:2], *shape))
     table["rank"] = (per_head, ranks.reshape(*ranks.shape[:2], *shape))
     spread = np.fmax.reduce(ranks, axis=1) - np.fmin.reduce(ranks, axis=1)
     spread = np.where(np.isfinite(ranks).sum(axis=1) >= 2, spread, np.nan)
@@ -109,62 +108,19 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
     along = [name for name in strength.coords if name != "method" and strength[name].dims == ("method",)]
     table = table.assign_coords({name: strength[name] for name in along})
     table.attrs = {**strength.attrs, "top": top, "draws": draws}
-    return table.assign_attrs(reading="\n".join(map(str, _findings(table, disagreements(table, n=2)))))
+    return table.assign_attrs(reading="\n".join(map(str, _findings(table))))
 
 
-def run_agreement(run: RunResults, *, metric: str | None = None) -> xr.Dataset:
-    """`method_agreement` of all methods of a run, kept beside its blocks; `metric` is that of causal ones."""
+def run_agreement(run: RunResults) -> xr.Dataset:
+    """`method_agreement` of all methods of a run, kept beside its blocks."""
 
     def compute() -> dict[str, xr.Dataset]:
-        return {"agreement": method_agreement(method_scores(run.tree, metric=metric))}
+        return {"agreement": method_agreement(method_scores(run.tree))}
 
-    return cached_tables(run, f"agreement of methods in {metric}", ("agreement",), compute)["agreement"]
-
-
-def disagreements(agreement: xr.Dataset, *, n: int = 5) -> pd.DataFrame:
-    """The heads that methods rank most differently, group by group.
-
-    Args:
-        agreement: What `hc.evidence.method_agreement` returns.
-        n: Heads per group.
-
-    Returns:
-        Columns `group, head` ("L1H2"), `spread, high, high_rank, low, low_rank`: the methods that rank it highest and
-        lowest, and where. The largest spread first, then lower layers; none for groups with fewer than two methods.
-
-    Example:
-        >>> import headcats as hc
-        >>> agreement = hc.evidence.method_agreement(hc.evidence.method_scores(hc.load("results/mini-icl")), draws=99)
-        >>> table = hc.evidence.disagreements(agreement, n=2)
-        >>> list(table.columns), len(table)
-        (['group', 'head', 'spread', 'high', 'high_rank', 'low', 'low_rank'], 8)
-
-    References:
-        headcats' own: where two published methods disagree, neither paper says which of them is right.
-    """
-    rows = []
-    methods = agreement["method"].values
-    for group in agreement["group"].values:
-        spread = agreement["spread"].sel(group=group).transpose("layer", "head")
-        ranks = agreement["rank"].sel(group=group).transpose("method", "layer", "head").values
-        flat = np.where(np.isfinite(spread.values), spread.values, -1.0).ravel()
-        for place in np.argsort(-flat, kind="stable")[:n]:
-            if flat[place] < 0:
-                continue
-            layer, head = np.unravel_index(place, spread.shape)
-            places = ranks[:, layer, head]
-            high, low = int(np.nanargmin(places)), int(np.nanargmax(places))
-            cell = spread.isel(layer=layer, head=head)
-            name = cell_name(int(cell["layer"]), int(cell["head"]), unit_of(agreement))
-            rows.append(
-                (str(group), name, flat[place], str(methods[high]), places[high], str(methods[low]), places[low])
-            )
-    return pd.DataFrame(rows, columns=["group", "head", "spread", "high", "high_rank", "low", "low_rank"])
+    return cached_tables(run, "agreement of methods", ("agreement",), compute)["agreement"]
 
 
-def _checked(
-    strength: xr.Dataset, top: int | None, draws: int
-) -> tuple[Float[np.ndarray, "method group place"], tuple[int, int], int]:
+def _checked(strength: xr.Dataset, draws: int) -> tuple[Float[np.ndarray, "method group place"], tuple[int, int], int]:
     """Strengths `[method, group, layer x head]`, the shape of the grid, and the size of the top sets."""
     if not isinstance(strength, xr.Dataset) or set(getattr(strength.get("strength"), "dims", ())) != set(_DIMS):
         raise DataError(
@@ -178,9 +134,7 @@ def _checked(
             "Run another method on the same model, into the same results."
         )
     n_heads = values.sizes["layer"] * values.sizes["head"]
-    top = min(max(LEAST_TOP, n_heads // 10), n_heads) if top is None else top
-    if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= n_heads:
-        raise OptionError(f"top must be a whole number from 1 to {n_heads}, the number of heads; got {top!r}.")
+    top = min(max(LEAST_TOP, n_heads // 10), n_heads)
     check_count("draws", draws)
     shape = (values.sizes["layer"], values.sizes["head"])
     return values.values.reshape(*values.shape[:2], -1).astype(np.float64), shape, top
@@ -212,7 +166,7 @@ def _within_layers(
     return float(permuted.mean()), float(min(1.0, 2 * (1 + min(above, below)) / (1 + draws)))
 
 
-def _findings(table: xr.Dataset, differing: pd.DataFrame) -> list[Finding]:
+def _findings(table: xr.Dataset) -> list[Finding]:
     """Findings on agreement and on the heads that methods rank most differently; none says more than its numbers."""
     methods, groups = ([str(name) for name in table[axis].values] for axis in ("method", "group"))
     n_heads = int(table["n_heads"].max())
@@ -236,12 +190,27 @@ def _findings(table: xr.Dataset, differing: pd.DataFrame) -> list[Finding]:
         if not present.all():
             findings.append(line("method_agreement.silent", method=method, groups=np.array(groups)[~present].tolist()))
     for group in groups:
-        heads = [
-            line("method_agreement.head", **row._asdict())
-            for row in differing[differing["group"] == group].itertuples(index=False)
-        ]
-        findings += [line("method_agreement.differing", group=group, heads=heads)] if heads else []
+        if heads := list(_disputed(table.sel(group=group), methods)):
+            findings.append(line("method_agreement.differing", group=group, heads=heads))
     return [*findings, line("method_agreement.caution")]
+
+
+def _disputed(table: xr.Dataset, methods: list[str]) -> Iterator[Finding]:
+    """The heads of a group that methods rank most differently, and which methods rank them highest and lowest."""
+    stacked = table[["spread", "rank"]].stack(place=("layer", "head"))
+    spread, ranks = stacked["spread"].values, stacked["rank"].transpose("method", "place").values
+    order = np.argsort(-np.nan_to_num(spread, nan=-1.0), kind="stable")[:_DISPUTED]
+    for place in (place for place in order if np.isfinite(spread[place])):
+        layer, head = stacked["place"].values[place]
+        high, low = int(np.nanargmin(ranks[:, place])), int(np.nanargmax(ranks[:, place]))
+        yield line(
+            "method_agreement.head",
+            head=cell_name(layer, head, unit_of(table)),
+            high=methods[high],
+            high_rank=ranks[high, place],
+            low=methods[low],
+            low_rank=ranks[low, place],
+        )
 
 
 def _pair(table: xr.Dataset, pair: tuple[int, int]) -> Finding:

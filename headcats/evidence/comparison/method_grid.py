@@ -36,7 +36,6 @@ def method_scores(
     results: xr.DataTree,
     *,
     methods: Sequence[str] | None = None,
-    groups: Sequence[str] | None = None,
     metric: str | None = None,
 ) -> xr.Dataset:
     """One strength per method, group and head; groups are the categories of the tasks, or the functions of a suite.
@@ -53,7 +52,6 @@ def method_scores(
         results: As `hc.load` returns them.
         methods: Names (`denoising_patch`, `mean_ablation@all`), in the order wanted; None takes all but controls and
             approximations.
-        groups: Groups in the order wanted; None takes all.
         metric: Metric of the causal methods; None takes the study's first.
 
     Returns:
@@ -63,7 +61,7 @@ def method_scores(
         `method` of its own. Attributes `left_out` (JSON, method -> why it is not here), `categories` and `sign`.
 
     Raises:
-        UnknownNameError: A method, group or metric that the results do not hold.
+        UnknownNameError: A method or metric that the results do not hold.
         DataError: Something else than results, no method left, or methods with other layers or heads.
 
     Example:
@@ -100,10 +98,7 @@ def method_scores(
         {name: grid.strength.assign_attrs(unit_attrs(Label.parse(name).unit)) for name, grid in by_label.items()}
     )
     names = _group_names(results, by_label)
-    for group in groups or ():
-        if group not in names:
-            raise UnknownNameError(unknown_name_message("group of these results", group, names))
-    names, grids = names if groups is None else list(groups), list(by_label.values())
+    grids = list(by_label.values())
     strengths = [grid.strength.reindex(group=names) for grid in grids]
     counts = [grid.n.reindex(group=names, fill_value=0) for grid in grids]
     return xr.Dataset(

@@ -186,13 +186,13 @@ class Scale:
         }
 
 
-def scale_over(low: float, high: float, name: str, *, room: float = 0.06, default: tuple[float, float]) -> Scale:
-    """Scale that holds 0 and both ends, with a share of room beyond them; `default` where both are 0 or NaN."""
+def scale_over(low: float, high: float, name: str, *, default: tuple[float, float]) -> Scale:
+    """Scale that holds 0 and both ends, with a little room beyond them; `default` where both are 0 or NaN."""
     low, high = (0.0 if math.isnan(end) else end for end in (low, high))
     low, high = min(0.0, low), max(0.0, high)
     if not high > low:
         return Scale(*default, name)
-    return Scale(low - room * (high - low), high + room * (high - low), name)
+    return Scale(low - 0.06 * (high - low), high + 0.06 * (high - low), name)
 
 
 def ticks(n: int) -> list[int]:

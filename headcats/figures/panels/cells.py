@@ -24,7 +24,6 @@ from headcats.figures.colours import (
 )
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.curves import broken_lines, hatch_lines
-from headcats.figures.panels.groups import HOVER, Groups
 from headcats.figures.panels.layout import Plot
 from headcats.figures.panels.text import MISSING, escaped, hover
 
@@ -43,8 +42,6 @@ class Cells:
     y: Axis
     size: tuple[float, float]
     """Width and height of a cell in pixels."""
-    groups: Groups | None = None
-    """Cells that share keys and values: lines are drawn between them, and the pointer names them."""
 
     @property
     def pixels(self) -> tuple[int, int]:
@@ -64,9 +61,8 @@ class Cells:
         return 1 if self.smallest < 24 else 2
 
     def plot(self, traces: Sequence[go.Heatmap | go.Image | go.Scatter | None]) -> Plot:
-        """Traces over these cells, and lines between groups."""
-        lines = self.groups.lines(cell=self.size, gap=self.gap) if self.groups else []
-        return Plot(self.x, self.y, self.pixels, [*traces, *lines, self._gaps_between_groups()])
+        """Traces over these cells, with gaps between groups of columns."""
+        return Plot(self.x, self.y, self.pixels, [*traces, self._gaps_between_groups()])
 
     def _gaps_between_groups(self) -> go.Scatter | None:
         ends = np.cumsum([n for _, n in self.x.groups])[:-1] - 0.5
@@ -259,8 +255,6 @@ class Cells:
 
     def _hover(self, frame: pd.DataFrame, template: str, **axes: str) -> dict[str, Any]:
         axes |= {side: axis.column for side, axis in (("x", self.x), ("y", self.y)) if not axis.labels}
-        if self.groups:
-            frame, template = self.groups.named(frame), template + HOVER
         hover_values = hover(template, frame, **axes)
         for key, fill in (("text", ""), ("hovertext", ""), ("customdata", _NAN)):
             if key in hover_values:

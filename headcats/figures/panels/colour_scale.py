@@ -115,7 +115,7 @@ def rising_scale(values: np.ndarray, *, colours: str, name: str, clip: float | N
 
 
 def fixed_scale(
-    ends: tuple[float, float], *, colours: str, name: str, clipped: tuple[bool, bool] = (False, False), steps: int = 5
+    ends: tuple[float, float], *, colours: str, name: str, clipped: tuple[bool, bool] = (False, False)
 ) -> ColourScale:
-    """Scale between declared ends, with `steps` steps from tick to tick."""
-    return ColourScale(colours, tuple(np.linspace(*ends, steps + 1).tolist()), name, digits=1, clipped=clipped)
+    """Scale between declared ends, with five steps from tick to tick."""
+    return ColourScale(colours, tuple(np.linspace(*ends, 6).tolist()), name, digits=1, clipped=clipped)

@@ -122,36 +122,21 @@ def hatch_lines(mask: Bool[np.ndarray, "head layer"], *, cell: tuple[float, floa
     return broken_lines(*ends).astype(np.float32)
 
 
-def hatched(colour: str | list[str], lines: str | list[str], *, size: int = 5) -> dict[str, Any]:
-    """Diagonal lines on a bar or swatch, or on each of several, as plotly's `marker.pattern` takes them."""
-    return {"shape": "/", "fgcolor": lines, "bgcolor": colour, "size": size, "solidity": 0.2}
+def hatched(colour: str, lines: str) -> dict[str, Any]:
+    """Diagonal lines on a bar or swatch, as plotly's `marker.pattern` takes them."""
+    return {"shape": "/", "fgcolor": lines, "bgcolor": colour, "size": 5, "solidity": 0.2}
 
 
-def stacked_bars(
-    places: Any,
-    counts: dict[str, Any],
-    *,
-    width: float,
-    colour: str | list[str],
-    undecided: str | list[str] = FAINT,
-    ink: str | list[str] = HATCH,
-    outline: float = 0.8,
-    lines: int = 5,
-    **hover: Any,
-) -> list[go.Bar]:
-    """Bars of the width, from below the numbers of heads that are sure and, hatched, those that are undecided.
+def stacked_bars(places: Any, counts: dict[str, Any], *, colour: str, **hover: Any) -> list[go.Bar]:
+    """Bars, from below the numbers of heads that are sure and, grey and hatched, those that are undecided.
 
-    `counts`: name of each of the two kinds -> its numbers, one per place. `ink` are the lines over the undecided ones,
-    `lines` the pixels from one to the next; `outline` is the width in pixels of the line around a bar.
+    `counts`: name of each of the two kinds -> its numbers, one per place.
     """
     sure, _ = counts.values()
-    looks: list[dict[str, Any]] = [
-        {"color": colour},
-        {"color": undecided, "pattern": hatched(undecided, ink, size=lines)},
-    ]
+    looks: list[dict[str, Any]] = [{"color": colour}, {"color": FAINT, "pattern": hatched(FAINT, HATCH)}]
     return [
         go.Bar(
-            x=places, y=n, base=base, width=width, marker={**look, "line": {"color": TEXT, "width": outline}},
+            x=places, y=n, base=base, width=0.8, marker={**look, "line": {"color": TEXT, "width": 0.8}},
             name=name, textposition="none", **hover,
         )
         for (name, n), base, look in zip(counts.items(), (np.zeros(len(sure)), sure), looks, strict=True)

@@ -14,7 +14,6 @@ import plotly.graph_objects as go
 from headcats.base.errors import UnknownNameError, unknown_name_message
 from headcats.figures.colours import BACKGROUND
 from headcats.figures.panels.axes import Scale
-from headcats.figures.panels.groups import GROUPS
 from headcats.figures.panels.interactive import plotly_figure
 from headcats.figures.panels.layout import (
     APART,
@@ -116,8 +115,6 @@ class PanelGrid:
         said, kinds = list(self.caption), {trace.name for trace in self.traces}
         if MISSING in kinds and not any(part.startswith("×") for part in said):
             said.append(f"× {MISSING}")
-        if GROUPS in kinds:
-            said.append("lines between groups of heads that share keys and values")
         caption = fold_caption(said, width=width - 2 * EDGE)
         caption_top = 14 + (_TITLE_ROOM if self.title else 0)
         views_top = caption_top + _CAPTION_LINE * len(caption) + 8

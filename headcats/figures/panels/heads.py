@@ -8,7 +8,6 @@ import xarray as xr
 from headcats.base.errors import UnknownNameError, unknown_name_message
 from headcats.figures.panels.axes import Axis, ticks
 from headcats.figures.panels.cells import Cells, square_cells
-from headcats.figures.panels.groups import Groups
 from headcats.figures.panels.layout import MARKED, UNMARKED
 from headcats.figures.tables import n_cells
 from headcats.results.head_axes import noun, unit_of
@@ -44,7 +43,7 @@ def layer_head_cells(
         size = square_cells(x, y, within=within, least=least)
     if layout == LAYERS_ACROSS:
         x, y = x.numbered(size[0]), y.numbered(size[1])
-    return Cells(x, y, size, Groups.of(table, layers_across=True))
+    return Cells(x, y, size)
 
 
 def head_layer_cells(
@@ -71,7 +70,7 @@ def head_layer_cells(
         x, y = x.every(published_step, size[0], few=0), y.every(published_step, size[1], few=0)
     else:
         x, y = x.in_round_steps(), y.in_round_steps()
-    return Cells(x, y, size, Groups.of(table, layers_across=False))
+    return Cells(x, y, size)
 
 
 def for_publication(layout: str, marks: str) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import xarray as xr
 
-from headcats.evidence.comparison.method_agreement import disagreements
 from headcats.evidence.comparison.runs import TASKS, Runs
 from headcats.results.finding import (
     Finding,
@@ -19,7 +18,6 @@ from headcats.results.finding import (
     table,
 )
 
-NAMED_HEADS = 3
 NAMED_TASKS = 5  # more tasks are counted, not named
 
 
@@ -33,13 +31,6 @@ def method_findings(agreement: xr.Dataset) -> Iterator[Finding]:
     yield paragraph("methods.matrices", top=agreement.attrs["top"])
     for group in agreement["group"].values:
         yield _method_matrix(agreement.sel(group=group), str(group))
-    heads = disagreements(agreement, n=NAMED_HEADS)
-    if len(heads):
-        rows = [
-            [head.group, head.head, f"{head.high} ({head.high_rank:g})", f"{head.low} ({head.low_rank:g})"]
-            for head in heads.itertuples()
-        ]
-        yield table("methods.disagreements", ["group", "head", "highest by (rank)", "lowest by (rank)"], rows)
     for place, text in enumerate(str(agreement.attrs["reading"]).splitlines()):
         yield line("methods.statement", text=text) if place else paragraph("methods.statement", text=text)
 

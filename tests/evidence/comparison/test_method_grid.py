@@ -149,15 +149,12 @@ def test_what_says_nothing_of_heads_is_left_out_and_says_why() -> None:
     assert named["method"].values.tolist() == ["attribution_patch@last", "denoising_patch@last"]
 
 
-def test_methods_and_groups_are_chosen_by_name() -> None:
+def test_methods_are_chosen_by_name() -> None:
     made = results(word_weights=WORDS)
-    found = method_scores(made, methods=["word_weights"], groups=["Translation", "Knowledge"])
+    found = method_scores(made, methods=["word_weights"])
     assert found["method"].values.tolist() == ["word_weights"]
-    assert found["group"].values.tolist() == ["Translation", "Knowledge"]
     with pytest.raises(UnknownNameError, match="mean 'word_weights'"):
         method_scores(made, methods=["word_weightss"])
-    with pytest.raises(UnknownNameError, match="'Knowledge'"):
-        method_scores(made, groups=["knowledge"])
     with pytest.raises(UnknownNameError, match="metric 'prob'"):
         method_scores(made, metric="prob")
 

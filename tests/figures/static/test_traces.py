@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from figures.chromium import read_png
 
+from headcats.figures.colours import FAINT, HATCH
 from headcats.figures.panels.axes import Axis, Scale
 from headcats.figures.panels.curves import stacked_bars
 from headcats.figures.panels.layout import Drawing, Placed, Plot
@@ -61,13 +62,13 @@ def test_cells_have_their_colours_and_places() -> None:
 
 
 def test_undecided_heads_stand_hatched_on_those_that_are_sure() -> None:
-    bars = stacked_bars([1], {"in": [4], "undecided": [2]}, width=0.5, colour="red", undecided="blue", ink="lime")
+    bars = stacked_bars([1], {"in": [4], "undecided": [2]}, colour="red")
     root = picture(*bars, axes=(Axis("layer", 2), Scale(0, 10)))
-    first, second = (rect for rect in root.iter(f"{NS}rect") if rect.get("fill") in ("red", "blue"))
-    assert numbers_of(first) == [225, 110, 50, 40]
-    assert numbers_of(second) == [225, 90, 50, 20]
-    (lines,) = stroked(root, "lime")
-    assert lines.startswith("M225.00 95.00L230.00 90.00")
+    first, second = (rect for rect in root.iter(f"{NS}rect") if rect.get("fill") in ("red", FAINT))
+    assert numbers_of(first) == [210, 110, 80, 40]
+    assert numbers_of(second) == [210, 90, 80, 20]
+    (lines,) = stroked(root, HATCH)
+    assert lines.startswith("M210.00 95.00L215.00 90.00")
 
 
 def test_lines_break_at_points_without_a_number_and_hidden_ones_are_not_drawn() -> None:

@@ -14,10 +14,10 @@ from headcats.categories.head_columns import HEAD_COLUMNS
 from headcats.categories.map_result import MapResult, block_title
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import head_table
-from headcats.figures import reads
-from headcats.figures.set_counts import set_counts
+from headcats.figures.figure import reads
+from headcats.figures.overlap_map import overlap_map
 from headcats.reports.page.material import Material
-from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, drawn_or_why_not, section
+from headcats.reports.page.parts import Explorer, Folded, Heading, Part, drawn_or_why_not, section
 from headcats.reports.text.comparison import method_findings
 from headcats.reports.text.maps import difference_table, head_findings, shared_findings, unit_note
 from headcats.reports.text.short import block_findings, suite_findings
@@ -120,9 +120,6 @@ def shared(material: Material) -> Iterator[Part]:
     """Counts and Jaccard indices with what chance gives, and every sentence that `headcats map` prints below them."""
     if (result := material.scored) is None:
         return
-    if result.inside.any() and len(result.categories) > 1:
-        draw = functools.partial(set_counts, result.overlap)
-        yield drawn_or_why_not("set_counts", draw, line("map.set_counts_figure"))
     yield from shared_findings(result)
     yield from difference_table(material.tables["differences"])
 
@@ -169,8 +166,6 @@ def _together(material: Material) -> Iterator[Part]:
     if (agreement := material.agreement) is None:
         return
     yield Heading("All methods on one grid of heads")
-    figure = lookup("figure", "method_agreement")(agreement)
-    yield Drawn("method_agreement", figure, line("methods.agreement_figure"))
     findings = list(method_findings(agreement))
     end = 1 + max(place for place, finding in enumerate(findings) if isinstance(finding, Table))
     yield from findings[end:]
@@ -180,11 +175,9 @@ def _together(material: Material) -> Iterator[Part]:
 def requested_heads(material: Material, result: MapResult) -> Iterator[Part]:
     """Heads of the joint method that the page is of, as its rule and its options select them."""
     yield from block_findings(result)
-    if not result.inside.any():
-        return
-    for name in ("overlap_map", "set_counts"):
-        draw = functools.partial(lookup("figure", name), result.overlap, title=result.title)
-        shown = line("methods.figure", label=result.name, name=name)
+    if result.inside.any():
+        draw = functools.partial(overlap_map, result.overlap, title=result.title)
+        shown = line("methods.figure", label=result.name, name="overlap_map")
         # A cell of a head says nothing of the groups that the page is about.
-        heads: Literal["layer-head", ""] = "layer-head" if name == "overlap_map" and material.unit == HEAD else ""
-        yield drawn_or_why_not(f"{name}_selected", draw, shown, heads)
+        heads: Literal["layer-head", ""] = "layer-head" if material.unit == HEAD else ""
+        yield drawn_or_why_not("overlap_map_selected", draw, shown, heads)
