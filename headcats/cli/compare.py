@@ -26,7 +26,6 @@ from headcats.reports.text.agreement import (
     agreement_findings,
     half_findings,
     judged_sizes,
-    pair_findings,
     replicate_findings,
     replicates,
     short_protocols,
@@ -130,7 +129,7 @@ def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: 
     protocols = judge_protocols(runs, reading)
     table = agreement(protocols.members, sign=reading.sign)
     compared = pairs(table)
-    answer.detail([*agreement_findings(table, protocols.left_out), *pair_findings(table)])
+    answer.detail(agreement_findings(table, protocols.left_out))
     answer.detail(replicate_findings(protocols.members, sign=reading.sign))
     answer.numbers |= {
         "protocols": [

@@ -13,7 +13,7 @@ from headcats.categories.map_spec import EVIDENCE
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Facts, Folded, Part, section
 from headcats.reports.page.saved import Robustness
-from headcats.reports.text.agreement import agreement_findings, half_findings, pair_findings, replicate_findings
+from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.finding import Finding, line, note, templates
 from headcats.results.head_axes import HEAD
@@ -86,8 +86,6 @@ def _robustness(saved: Robustness, sign: str) -> Iterator[Part]:
     yield from replicate_findings(saved.members, sign=sign)
     if saved.halves is not None:
         yield from half_findings(saved.halves, title=str(saved.halves.attrs["title"]))
-    if in_pairs := tuple(pair_findings(saved.agreement)):
-        yield Folded(line("robustness.pairs"), in_pairs)
 
 
 def _test(tree: xr.DataTree, name: str, categories: str) -> Iterator[Part]:

@@ -9,7 +9,7 @@ from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Heading, Link, Part, section
 from headcats.reports.page.sections.evidence import caution
 from headcats.reports.page.several.compared import Compared
-from headcats.reports.text.agreement import agreement_findings, pair_findings, replicate_findings
+from headcats.reports.text.agreement import agreement_findings, replicate_findings
 from headcats.reports.text.comparison import plan_findings
 from headcats.reports.text.revisions import revision_findings
 from headcats.reports.text.side_by_side import Membership, effect_text, how_sure
@@ -52,7 +52,6 @@ def _heads(compared: Compared, rows: Sequence[Membership]) -> Table:
 def agreement_of_runs(compared: Compared) -> Iterator[Part]:
     """Pairs of runs by category, and which heads all of them, or at least half, have."""
     yield from agreement_findings(compared.agreement, {})
-    yield from pair_findings(compared.agreement)
     yield from replicate_findings(compared.members, sign=compared.reading.sign)
 
 
