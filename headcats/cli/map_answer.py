@@ -1,9 +1,7 @@
 """The answer on a map of a run: in short, with the command that comes next, and as the numbers of JSON."""
 
 import contextlib
-import os
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +17,8 @@ from headcats.cli.answer import Answer
 from headcats.cli.console import warn
 from headcats.figures.colours import listed_colours
 from headcats.reports.page.material import Material
-from headcats.reports.text.answer import prompts_lacking, prompts_wanted, toy_model_warning
+from headcats.reports.text.answer import toy_model_warning
 from headcats.reports.text.short import relation_numbers, short_map
-from headcats.reports.text.suggestions import repeat_command
 from headcats.results.finding import Short, line
 from headcats.results.head_axes import HEAD, unit_of
 from headcats.results.place import Place
@@ -45,13 +42,8 @@ def short_run(run: RunResults, result: MapResult, place: Place, evidence: xr.Dat
 
 
 def _next_command(material: Material, place: Place) -> str:
-    """More prompts where single heads cannot be told apart; else the test, the comparison, the page."""
+    """The test, the comparison, or the page."""
     mapped, manifest = material.tested, material.run.manifest_or_empty
-    if mapped.not_judged and (n := prompts_wanted(mapped)) and not prompts_lacking(mapped):
-        folder = Path("NEW_DIR") if place.on_hub or not place.folder.name else Path(f"{place.folder}-{n}")
-        wanted = replace(manifest, plan=replace(manifest.plan, n_prompts=n))
-        more = repeat_command(wanted, results=None if place.on_hub else place.folder)
-        return f"{more} --out {shlex.quote(os.fspath(folder))}" if more.startswith("headcats") else more
     # Of a list of prompts that was scored whole, none are left to test heads on.
     records = [manifest.tasks[name] for name in material.run.scored_tasks if name in manifest.tasks]
     has_prompts = not records or any(not record.is_used_up for record in records)

@@ -178,7 +178,7 @@ def test_stopping_while_a_model_is_loaded_is_one_line_too(run_quickly, headcats,
 THREE = ("--tasks", "always_a,always_b,always_c")
 SHORT = ("--methods", "denoising_patch")
 ENDINGS = [
-    ((*THREE[:1], "always_a,always_c", *SHORT, "--n-prompts", "2"), 0, "run"),
+    ((*THREE[:1], "always_a,always_c", *SHORT, "--n-prompts", "2"), 0, "report"),
     (("--suite", "own.csv"), 30, "evidence"),
     (("--suite", "own.csv", *SHORT), 2, "report"),
 ]
@@ -188,7 +188,7 @@ MORE_ENDINGS = [
     (("--methods", "mean_ablation:reference=task", *THREE), 0, "compare"),
     (("--suite", "own.csv"), 20, "compare"),
     (("--suite", "own.csv"), 120, "evidence"),
-    (("--suite", "own.csv", "--n-prompts", "2", *SHORT), 30, "run"),
+    (("--suite", "own.csv", "--n-prompts", "2", *SHORT), 30, "report"),
 ]
 
 
@@ -216,7 +216,7 @@ def test_the_commands_that_a_run_ends_in_can_be_run(headcats, counting_model_fol
     if n == 2:
         assert re.findall(r"--n-prompts \d+|least \d+", done.out) == ["least 40"]
     for command in told:
-        again = headcats(*shlex.split(command)[1:], *["--no-attention"] * command.startswith("headcats run"))
+        again = headcats(*shlex.split(command)[1:])
         assert again.code == 0, (command, again.err)
 
 

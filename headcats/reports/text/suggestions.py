@@ -2,8 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 
 import xarray as xr
@@ -23,17 +22,14 @@ from headcats.results.options import options_of
 from headcats.results.place import Place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
-from headcats.results.sources import located, shown_source
+from headcats.results.sources import shown_source
 from headcats.study.options import SPREAD, ModelOptions, usual_options
 from headcats.study.plan import methods_of_finished_prompts, methods_of_suite
 from headcats.tasks.suites import suite
 
 
-def repeat_command(manifest: Manifest, *, results: Path | None = None) -> str:
-    """Return the command that repeats a run, without a folder, or the call in Python if no command can.
-
-    Paths of model and suite are those from here if `results`, the folder, is given; else as others may see them.
-    """
+def repeat_command(manifest: Manifest) -> str:
+    """Return the command that repeats a run, without a folder, or the call in Python if no command can."""
     source, run_tasks, methods = manifest.suite_source, _run_tasks(manifest), list(manifest.methods)
     suite_tasks = [task.name for task in suite(source).tasks] if source in names("suite") else []
     tasks = [name for name in suite_tasks if name in run_tasks] + sorted(run_tasks - set(suite_tasks))
@@ -50,8 +46,7 @@ def repeat_command(manifest: Manifest, *, results: Path | None = None) -> str:
     # The first is the one that is mapped where none is named; the order of the others says nothing.
     is_usual = set(methods) == set(usual) and methods[:1] == usual[:1]
     named_methods = None if is_usual else methods
-    shown = shown_source if results is None or not by_command else partial(located, results=results)
-    options = _unusual_options(manifest, shown, tasks=named_tasks, methods=named_methods)
+    options = _unusual_options(manifest, tasks=named_tasks, methods=named_methods)
     if by_command:
         return f"headcats run{_in_command(options)}"
     of_model = {each.name for each in options_of(ModelOptions)}
@@ -157,11 +152,11 @@ def _run_tasks(manifest: Manifest) -> set[str]:
     return {*manifest.tasks, *manifest.requested, *joint}
 
 
-def _unusual_options(manifest: Manifest, shown: Callable[[str], str], **named: object) -> dict[str, object]:
-    """Return the options of a run that are not the default of its suite; `shown` is how paths are named."""
+def _unusual_options(manifest: Manifest, **named: object) -> dict[str, object]:
+    """Return the options of a run that are not the default of its suite; of paths the last part."""
     model = manifest.model
-    options = {"model": shown(model.source), "revision": model.revision, "dtype": model.dtype or None}
-    options |= manifest.plan.complete() | {"suite": shown(manifest.suite_source)} | _placing(model) | named
+    options = {"model": shown_source(model.source), "revision": model.revision, "dtype": model.dtype or None}
+    options |= manifest.plan.complete() | {"suite": shown_source(manifest.suite_source)} | _placing(model) | named
     usual = usual_options(manifest.suite_source)
     return {name: value for name, value in options.items() if value is not None and value != usual.get(name)}
 
