@@ -16,7 +16,6 @@ from headcats.base.errors import HeadcatsError, StatisticsWarning
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import kept_scores
-from headcats.evidence.comparison.method_agreement import run_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import (
     Robustness,
@@ -92,11 +91,6 @@ class Material:
         saved = self._evidence.contents
         tests = [saved[name] for name in self._evidence_names if name in saved]
         return tests if self.test is None else [self.test, *tests]
-
-    @cached_property
-    def other_evidence(self) -> dict[str, xr.DataTree]:
-        """Saved tests of categories that were made in another way, by the name of their folder."""
-        return {name: tree for name, tree in self._evidence.contents.items() if name not in self._evidence_names}
 
     @property
     def unusable_evidence(self) -> dict[str, str]:
@@ -196,19 +190,6 @@ class Material:
             return None
         try:
             return method_scores(self.run.tree, methods=labels) if labels else None
-        except HeadcatsError:
-            return None
-
-    @cached_property
-    def agreement(self) -> xr.Dataset | None:
-        """Agreement of all methods (`hc.evidence.method_agreement`); None for a single one."""
-        judging = [label for label in self.run.scored if not self.run.declarations[str(label)].control_of]
-        if len(judging) + len(self.run.joint_blocks) < 2:
-            return None
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", StatisticsWarning)
-                return run_agreement(self.run)
         except HeadcatsError:
             return None
 

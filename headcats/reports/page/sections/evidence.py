@@ -26,7 +26,7 @@ _UNRELIABLE = 0.5
 
 @section("Evidence: are the categories real?")
 def evidence(material: Material) -> Iterator[Part]:
-    """Show what `headcats evidence` saved on these categories, or the command; tests of other choices folded."""
+    """Show what `headcats evidence` saved on these categories, or the command."""
     if not material.tables:
         return
     # All of the suite: an older test may be of more categories than the map.
@@ -43,10 +43,6 @@ def evidence(material: Material) -> Iterator[Part]:
             yield Code(material.command("evidence", "method", "metric", "effect"))
     for folder, problem in material.unusable_evidence.items():
         yield _unusable(folder, problem)
-    for place, (folder, tree) in enumerate(material.other_evidence.items()):
-        name = folder.removeprefix(f"{EVIDENCE}-") if folder != EVIDENCE else "the default"
-        parts = _whole(_test(tree, f"other_{place}", categories), folder, command="evidence")
-        yield Folded(line("evidence.other_choice", name=name), parts)
 
 
 @section("Robustness: what does the map depend on?")

@@ -18,8 +18,7 @@ from headcats.figures.figure import reads
 from headcats.figures.overlap_map import overlap_map
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Explorer, Folded, Heading, Part, drawn_or_why_not, section
-from headcats.reports.text.comparison import method_findings
-from headcats.reports.text.maps import difference_table, head_findings, shared_findings, unit_note
+from headcats.reports.text.maps import head_findings, shared_findings, unit_note
 from headcats.reports.text.short import block_findings, suite_findings
 from headcats.results.finding import Table, interval_text, line, number_text, table
 from headcats.results.head_axes import HEAD, KV_HEAD, cell_name, unit_of
@@ -121,7 +120,6 @@ def shared(material: Material) -> Iterator[Part]:
     if (result := material.scored) is None:
         return
     yield from shared_findings(result)
-    yield from difference_table(material.tables["differences"])
 
 
 @section("Every head, task by task")
@@ -135,7 +133,7 @@ def explorer(material: Material) -> Iterator[Part]:
 
 @section("Other methods")
 def methods(material: Material) -> Iterator[Part]:
-    """A figure and a few sentences for each, then all of them on one grid."""
+    """A figure and a few sentences for each."""
     declarations = material.run.declarations
     shown = [
         (label, block, block_title(block) if declarations[label].figure else "", suite_findings(block))
@@ -155,21 +153,10 @@ def methods(material: Material) -> Iterator[Part]:
             heads = declared.figure_heads if material.unit == HEAD else ""
             draw = functools.partial(_drawn, name, data, title=title)
             yield drawn_or_why_not(f"{name}_{place}", draw, alt, heads)
-    yield from _together(material)
 
 
 def _drawn(name: str, table: xr.Dataset, *, title: str) -> go.Figure:
     return lookup("figure", name)(table, title=title)
-
-
-def _together(material: Material) -> Iterator[Part]:
-    if (agreement := material.agreement) is None:
-        return
-    yield Heading("All methods on one grid of heads")
-    findings = list(method_findings(agreement))
-    end = 1 + max(place for place, finding in enumerate(findings) if isinstance(finding, Table))
-    yield from findings[end:]
-    yield Folded(line("methods.tables"), tuple(findings[:end]))
 
 
 def requested_heads(material: Material, result: MapResult) -> Iterator[Part]:

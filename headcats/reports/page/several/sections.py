@@ -1,19 +1,17 @@
 """Tabs below the maps of several runs."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from headcats.figures.checkpoints import checkpoints
-from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Heading, Link, Part, section
-from headcats.reports.page.sections.evidence import caution
 from headcats.reports.page.several.compared import Compared
 from headcats.reports.text.agreement import agreement_findings, replicate_findings
 from headcats.reports.text.comparison import plan_findings
 from headcats.reports.text.revisions import revision_findings
 from headcats.reports.text.side_by_side import Membership, effect_text, how_sure
-from headcats.results.finding import Finding, Table, first_names, line, note, table
+from headcats.results.finding import Table, first_names, line, note, table
 
 MOVES = "moves"
 """Column whose text in a row, `MOVES_MARK`, the page's filter looks for."""
@@ -98,33 +96,3 @@ def _commands(folders: Sequence[str], compared: Compared) -> Iterator[str]:
         yield f"headcats {name} {shlex.join(folders)}" + "".join(
             f" --{key} {shlex.quote(options[key])}" for key in options
         )
-
-
-@section("Checks")
-def checks(materials: Mapping[str, Material]) -> Iterator[Part]:
-    """Cautions on the runs: first those that all have in common, then run by run; and the report of each."""
-    notes = {name: list(map(_finding, caution(of_run).parts)) for name, of_run in materials.items()}
-    texts = {name: {str(each) for each in of_run} for name, of_run in notes.items()}
-    common = set.intersection(*texts.values())
-    if common:
-        yield Heading("All runs")
-        yield from (each for each in next(iter(notes.values())) if str(each) in common)
-    for name, of_run in notes.items():
-        of_one = [each for each in of_run if str(each) not in common]
-        pages = _pages(materials[name])
-        if of_one or pages:
-            yield Heading(name)
-            yield from of_one
-            yield from pages
-
-
-def _finding(part: Part) -> Finding:
-    assert isinstance(part, Finding)
-    return part
-
-
-def _pages(material: Material) -> Iterator[Part]:
-    place = material.place
-    page = None if place is None or place.on_hub else place.pages / "report.html"
-    if page is not None and page.is_file():
-        yield Link(material.address(page), page.name, str(line("several.own_page")))
