@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import plotly.colors
 import xarray as xr
 from jaxtyping import Float, Int16, Shaped
 
 from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
-from headcats.figures.colours import DIVERGING, listed_colours
+from headcats.figures.colours import listed_colours
 from headcats.reports.page.material import Material
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.finding import by_category
@@ -31,7 +30,6 @@ _STEP, _LARGEST, _MISSING = 1e-4, 32000, -32768
 _PER_DECADE = 1000
 _DESCRIPTIONS = 20_000
 """Characters for the names of what is packed."""
-_SEQUENTIAL = "Viridis"
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,6 @@ def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]
         "letter": letter(material.unit),
         "noun": noun(material.unit),
         "kv_head": _kv_heads(material, grid),
-        "scales": {"effect": _scale(DIVERGING), "score": _scale(_SEQUENTIAL)},
         "missing": _missing(described),
         "attention": [
             {"category": category, "thumbnails": pictures} for category, pictures in material.attention.contents.items()
@@ -221,10 +218,6 @@ def _verdicts(category: xr.Dataset, letter: str, grid: tuple[int, int]) -> str:
     return "".join(np.select(cases, ["-", letter, "s", "u"], "o").ravel().tolist())
 
 
-def _scale(name: str) -> list[list[Any]]:
-    return [[float(place), colour] for place, colour in plotly.colors.get_colorscale(name)]
-
-
 def _on_grid(
     values: xr.DataArray, grid: tuple[int, int], *, fill: Any = np.nan
 ) -> Shaped[np.ndarray, "*row layer head"]:
@@ -256,7 +249,6 @@ def _encoded(rows: Rows, *, start: int) -> tuple[dict[str, Any], bytes]:
     about = {
         "label": rows.label, "what": rows.dim, "unit": rows.unit, "names": list(rows.names),
         "groups": list(rows.groups), "fields": list(rows.values), "step": step, "start": start,
-        "signed": any(bool((array < 0).any()) for array in sizes.values()),
         "shape": list(next(iter(sizes.values())).shape),
     }  # fmt: skip
     return about, data

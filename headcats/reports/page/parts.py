@@ -59,11 +59,6 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Explorer:
-    """The choice of a method and a task, whose effects the page's script draws."""
-
-
-@dataclass(frozen=True)
 class Folded:
     """Parts behind a line that opens them."""
 
@@ -86,7 +81,7 @@ def drawn_or_why_not(
         return line("text.not_drawn", reason=error)
 
 
-Part = Finding | Drawn | Facts | Code | Link | Heading | Explorer | Folded
+Part = Finding | Drawn | Facts | Code | Link | Heading | Folded
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ TABS = {
     ("tab-heads", "Heads"): (heads.heads,),
     ("tab-sharing", "Sharing"): (heads.shared,),
     ("tab-real", "Is it real?"): (evidence.caution, evidence.evidence, evidence.robustness),
-    ("tab-tasks", "Tasks"): (heads.explorer, what_was_run.tasks),
+    ("tab-tasks", "Tasks"): (what_was_run.tasks,),
     ("tab-method", "Method and repeat"): (what_was_run.run, heads.methods, evidence.words),
 }
 """Address and title -> sections from top to bottom."""

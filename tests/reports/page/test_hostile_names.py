@@ -67,10 +67,10 @@ def report(folder: Path) -> Path:
 
 
 def test_backticks_of_a_name_are_text_and_those_of_a_sentence_are_code() -> None:
-    finding = line("explorer.not_scored", label="a `b` c", reason="see `headcats run`")
+    finding = line("methods.not_scored", label="a `b` c", reason="see `headcats run`")
     assert re.findall("<code>(.*?)</code>", _sentence(finding)) == ["a `b` c", "headcats run"]
     assert str(finding).startswith("`a `b` c` ")
-    linked = line("explorer.not_scored", label="[tasks](#tasks) \ufdd0\ufdd1", reason="\ufdd0\ufdd1")
+    linked = line("methods.not_scored", label="[tasks](#tasks) \ufdd0\ufdd1", reason="\ufdd0\ufdd1")
     assert "<a " not in _sentence(linked)
     assert _sentence(linked).count("\\ufdd0\\ufdd1") == 2
     assert "[tasks](#tasks)" in _sentence(linked)
@@ -104,19 +104,6 @@ LOOK_AT_ALL = """async () => {
   const texts = [document.body.innerText];
   document.querySelector("[data-head]").click();
   texts.push(document.getElementById("head").innerText);
-  const [blocks, rows] = ["explorer-block", "explorer-row"].map((id) => document.getElementById(id));
-  for (const block of blocks.options) {
-    blocks.value = block.value;
-    blocks.dispatchEvent(new Event("change"));
-    for (const row of rows.options) {
-      rows.value = row.value;
-      rows.dispatchEvent(new Event("change"));
-      const title = () => document.querySelector("#explorer-plot .gtitle")?.textContent ?? "";
-      const wait = () => new Promise((done) => setTimeout(done, 20));
-      for (let i = 0; i < 100 && !title().endsWith(row.textContent); i++) await wait();
-      texts.push(row.textContent, title());
-    }
-  }
   texts.push(...[...document.querySelectorAll("svg text")].map((text) => text.textContent));
   return texts.join("\\n");
 }"""
@@ -126,10 +113,8 @@ def test_a_browser_shows_the_report_as_text(group: tuple[str, ...], report: Path
     clean = looks_of(group)["L0H1"]["clean"]
     with opened(report, width=1400) as tab:
         text = tab.page.evaluate(LOOK_AT_ALL)
-        for place, name in enumerate(group):
+        for name in group:
             assert seen(shortened(name)[:-1]) in seen(text)
-            # Titles of the explorer name tasks.
-            assert seen(f"{task_name(name)}{place}_b") in seen(text)
         tab.page.evaluate("location.hash = '#L0H1'")
         tab.page.wait_for_selector("#head canvas")
         looks = tab.page.inner_text("#head .looks >> nth=0")

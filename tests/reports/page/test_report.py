@@ -20,7 +20,7 @@ from headcats.reports.page.parts import Code, Drawn
 from headcats.results.records import NOT_USED
 
 SECTIONS = [
-    "answer", "heads", "shared", "caution", "evidence", "robustness", "explorer", "tasks", "run", "methods",
+    "answer", "heads", "shared", "caution", "evidence", "robustness", "tasks", "run", "methods",
     "words",
 ]  # fmt: skip
 
@@ -191,4 +191,4 @@ def test_a_method_without_scores_in_the_metric_of_the_map_is_named(copied: Path,
     monkeypatch.setattr("headcats.reports.page.material.kept_scores", refuse)
     monkeypatch.setattr("headcats.categories.run_maps.kept_judged", refuse)
     monkeypatch.setattr("reports.page.read_pages._judged", {})
-    assert said(copied, "explorer")["explorer.not_scored"].fields == {"label": "mean_ablation@all", "reason": reason}
+    assert said(copied, "methods")["methods.not_scored"].fields == {"label": "mean_ablation@all", "reason": reason}

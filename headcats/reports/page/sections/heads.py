@@ -17,7 +17,7 @@ from headcats.categories.membership import head_table
 from headcats.figures.figure import reads
 from headcats.figures.overlap_map import overlap_map
 from headcats.reports.page.material import Material
-from headcats.reports.page.parts import Explorer, Folded, Heading, Part, drawn_or_why_not, section
+from headcats.reports.page.parts import Folded, Heading, Part, drawn_or_why_not, section
 from headcats.reports.text.maps import head_findings, shared_findings, unit_note
 from headcats.reports.text.short import block_findings, suite_findings
 from headcats.results.finding import Table, interval_text, line, number_text, table
@@ -122,15 +122,6 @@ def shared(material: Material) -> Iterator[Part]:
     yield from shared_findings(result)
 
 
-@section("Every head, task by task")
-def explorer(material: Material) -> Iterator[Part]:
-    """Drawn by the page's script from the packed numbers."""
-    if material.tables or material.strengths is not None:
-        yield Explorer()
-    for label, reason in material.not_scored.items():
-        yield line("explorer.not_scored", label=label, reason=reason)
-
-
 @section("Other methods")
 def methods(material: Material) -> Iterator[Part]:
     """A figure and a few sentences for each."""
@@ -153,6 +144,8 @@ def methods(material: Material) -> Iterator[Part]:
             heads = declared.figure_heads if material.unit == HEAD else ""
             draw = functools.partial(_drawn, name, data, title=title)
             yield drawn_or_why_not(f"{name}_{place}", draw, alt, heads)
+    for label, reason in material.not_scored.items():
+        yield line("methods.not_scored", label=label, reason=reason)
 
 
 def _drawn(name: str, table: xr.Dataset, *, title: str) -> go.Figure:
