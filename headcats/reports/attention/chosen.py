@@ -16,6 +16,8 @@ from headcats.reports.text.suggestions import sorting_label
 from headcats.results.finding import line
 from headcats.results.run_results import RunResults
 
+_MOST = 4  # heads of a category
+
 
 @dataclass(frozen=True)
 class Chosen:
@@ -26,8 +28,8 @@ class Chosen:
     tasks: tuple[str, ...]
 
 
-def choose(run: RunResults, reading: MapSpec, *, heads: int) -> tuple[str, list[Chosen]]:
-    """Choose at most so many heads of each category with the largest effect: its members, or else undecided ones.
+def choose(run: RunResults, reading: MapSpec) -> tuple[str, list[Chosen]]:
+    """Choose at most four heads of each category with the largest effect: its members, or else undecided ones.
 
     Returns the method, too; a DataError where no category has a head.
     """
@@ -46,7 +48,7 @@ def choose(run: RunResults, reading: MapSpec, *, heads: int) -> tuple[str, list[
     chosen = []
     for category in members["category"].values.tolist():
         row = members.sel(category=category).transpose("layer", "head", ...)
-        if largest := _largest(row, heads):
+        if largest := _largest(row):
             passed = [str(row["tasks"].sel(layer=head.layer, head=head.head).item()).split(",") for head in largest]
             chosen.append(Chosen(category, largest, _tasks(scores, category, largest, passed)))
     if not chosen:
@@ -62,13 +64,13 @@ def _by_task(members: xr.Dataset, categories: Mapping[str, str]) -> xr.DataArray
     return of_task.assign_coords(task=list(tasks))
 
 
-def _largest(row: xr.Dataset, most: int) -> tuple[Head, ...]:
+def _largest(row: xr.Dataset) -> tuple[Head, ...]:
     """The heads of a category with the largest effect; without any, the undecided ones with an effect above 0."""
     effect, outcome = row["effect"].to_numpy(), row["member"].to_numpy()
     finite = np.isfinite(effect)
     inside = finite & (outcome == 1)
     candidates = inside if inside.any() else finite & (outcome == 0) & (effect > 0)
-    places = np.argwhere(candidates)[np.argsort(-effect[candidates], kind="stable")][:most]
+    places = np.argwhere(candidates)[np.argsort(-effect[candidates], kind="stable")][:_MOST]
     layers, heads = row["layer"].values, row["head"].values
     return tuple(Head(int(layers[layer]), int(heads[head])) for layer, head in places.tolist())
 

@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from headcats.base.errors import DataError, StatisticsWarning, check_count
+from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories.map_spec import MapSpec
 from headcats.models.checks import check_model
 from headcats.reports.attention.chosen import choose
@@ -21,10 +21,10 @@ from headcats.study.preparation import Preparation
 from headcats.study.restore import check_order, check_prompts, restored_model, restored_study
 
 
-def save_attention(model: Any, results: str | os.PathLike[str], *, method: str | None = None, heads: int = 4) -> Path:
+def save_attention(model: Any, results: str | os.PathLike[str], *, method: str | None = None) -> Path:
     """Save where the heads of every category look: the page of `hc.report` shows it beside each of these heads.
 
-    Of each category its `heads` members with the largest effect (without members, its undecided heads with the largest
+    Of each category its four members with the largest effect (without members, its undecided heads with the largest
     effect above 0), on one prompt of the run, clean beside corrupted: the first that the model answers rightly, of the
     task that most of these heads pass. Saved are the patterns `(from, to)` of the last 32 tokens and the strongest
     weights of the last one, after which the answer is read. Attention says where a head looks, not what that does to
@@ -35,13 +35,12 @@ def save_attention(model: Any, results: str | os.PathLike[str], *, method: str |
         results: A results folder.
         method: Method that heads are chosen by, as `name` or `name@positions`, or a joint method that sorts heads.
             None: the first exact method that was scored task by task, else the first joint one that sorts heads.
-        heads: Heads per category, at most.
 
     Returns:
         The file, `attention.json` in the folder, in place of that of an earlier call.
 
     Raises:
-        OptionError: `heads` below 1, a control as `method`, or several positions of it and none chosen.
+        OptionError: A control as `method`, or several positions of it and none chosen.
         UnknownNameError: A method that the results do not hold.
         DataError: No category has a head or a prompt to show; results that are no folder, or swapped with the model.
         PlanError: Another model than that of the results.
@@ -51,10 +50,9 @@ def save_attention(model: Any, results: str | os.PathLike[str], *, method: str |
 
     Example:
         >>> import headcats as hc
-        >>> hc.save_attention("mini", "results/mini-icl", heads=2).name
+        >>> hc.save_attention("mini", "results/mini-icl").name
         'attention.json'
     """
-    check_count("heads", heads)
     reading = MapSpec.parse(method=method)
     check_order(model, results, by="hc.save_attention")
     if not isinstance(results, str | os.PathLike):
@@ -64,14 +62,14 @@ def save_attention(model: Any, results: str | os.PathLike[str], *, method: str |
         )
     folder = Path(results)
     with ResultsFolder(folder).adding("hc.save_attention"):
-        return _save(model, folder, reading, heads)
+        return _save(model, folder, reading)
 
 
-def _save(model: Any, folder: Path, reading: MapSpec, heads: int) -> Path:
+def _save(model: Any, folder: Path, reading: MapSpec) -> Path:
     run = open_results(find_place(folder))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # the map and the page show them
-        method, categories = choose(run, reading, heads=heads)
+        method, categories = choose(run, reading)
     adapted = restored_model(run, model)
     check_model(adapted)
     preparation = Preparation(adapted, restored_study(run))

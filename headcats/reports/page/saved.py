@@ -8,7 +8,7 @@ import functools
 import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -29,7 +29,6 @@ from headcats.results.whole_file import check_path, write_whole
 from headcats.results.writer import held_for_writing
 
 T = TypeVar("T")
-_NAMED_AXES = frozenset({"category", "half", "other", "protocol", "side", "target", "task"})
 _AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
 
 
@@ -95,7 +94,6 @@ def _tree(test: Path, run: RunResults) -> xr.DataTree:
     check_set(nodes.values())
     tree = xr.DataTree.from_dict(nodes)
     with as_written(str(test), again=again):
-        _check_names(nodes.values())
         relabelling = nodes["/relabelling"][["verdict", "error_rate"]]
         if unknown := set(relabelling["verdict"].values.tolist()) - set(VERDICTS):
             raise ValueError(f"verdict {unknown.pop()!r:.20}")
@@ -115,14 +113,6 @@ def _tree(test: Path, run: RunResults) -> xr.DataTree:
         check_current(attrs if is_there else {}, reading.state(run), again=f"{again[:-1]}{flags}`")
         tree.attrs[STATE] = str(attrs[STATE])
     return tree
-
-
-def _check_names(tables: Iterable[xr.Dataset]) -> None:
-    """Refuse tables that lack the names along an axis, in whose place xarray would put numbers: a ValueError."""
-    for table in tables:
-        named = {name for name, labels in table.coords.items() if labels.dtype.kind in "OU"}
-        if lacking := sorted(_NAMED_AXES.intersection(map(str, table.dims)) - named):
-            raise ValueError(f"no names along {', '.join(lacking)}")
 
 
 def robustness_folder(reading: MapSpec) -> str:
@@ -180,8 +170,6 @@ def _robustness(home: Path, folder: Path, run: RunResults) -> Robustness:
             raise MixedTablesError(f"{home} lacks {', '.join(gone)}. {again} makes it again.")
     tables = {name: results.read_table(home / name, again=again) for name in names}
     check_set([agreement, *tables.values()])
-    with as_written(str(home), again=again):
-        _check_names([agreement, *tables.values()])
     halves = tables.pop(_HALVES, None)
     members = {str(table.attrs.get("protocol", name)): table for name, table in tables.items()}
     return Robustness(agreement, members, left_out, halves)

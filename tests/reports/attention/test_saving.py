@@ -7,7 +7,7 @@ import pytest
 from counting import SUITE, counting_folder
 
 import headcats as hc
-from headcats.base.errors import DataError, OptionError, PlanError, StorageError
+from headcats.base.errors import DataError, PlanError, StorageError
 from headcats.models.adapter import HookedModel
 from headcats.reports.page.saved import saved_attention
 from headcats.results.folder import KEPT
@@ -27,7 +27,7 @@ def test_every_category_has_its_heads_on_a_prompt_of_the_run(
 ) -> None:
     prepared, prepare = [], Preparation._prepare
     monkeypatch.setattr(Preparation, "_prepare", lambda self, task: prepared.append(task.name) or prepare(self, task))
-    file = hc.save_attention(model, folder, heads=2)
+    file = hc.save_attention(model, folder)
     before = files(folder)
     assert str(folder.parent).encode() not in before[file.name]
     saved = saved_attention(open_results(find_place(folder)))
@@ -39,14 +39,8 @@ def test_every_category_has_its_heads_on_a_prompt_of_the_run(
     # Prompts of other tasks take time.
     tasks = {small["task"] for pictures in saved.contents.values() for small in pictures.values()}
     assert set(prepared) == tasks
-    assert hc.save_attention(model, folder, heads=2) == file
+    assert hc.save_attention(model, folder) == file
     assert files(folder) == before
-
-
-def test_numbers_out_of_range_are_refused_first() -> None:
-    for value in (0, -1, True):
-        with pytest.raises(OptionError, match=rf"^heads must .*1; got {value}\."):
-            hc.save_attention("no such model", "no such folder", heads=value)
 
 
 @pytest.mark.usefixtures("unchecked_types")

@@ -77,7 +77,7 @@ def test_damaged_evidence_is_named_and_not_shown(copied: Path):
             ("relabelling", "verdict"),
             ("curves", "side"),
             ("specificity", "target"),
-            *(("relabelling", name) for name in ("error_rate", "signature", "causal_p", "category")),
+            *(("relabelling", name) for name in ("error_rate", "signature", "causal_p")),
         ],
         2,
     ),

@@ -96,13 +96,6 @@ def test_nothing_saved_is_none_and_damage_is_said(run: RunResults, found: Robust
     assert re.match(rf"{WHERE}/agreement\.nc .*headcats compare", saved_robustness(run, WHERE).problems[WHERE])
 
 
-def test_a_table_without_names_is_damaged(run: RunResults, found: Robustness):
-    bare = found.agreement.drop_vars("category")
-    for agreement in (bare, bare.assign_coords(category=range(bare.sizes["category"]))):
-        save_robustness(run, WHERE, Robustness(agreement, found.members, {}, None))
-        assert "along category" in saved_robustness(run, WHERE).problems[WHERE]
-
-
 @for_each("tables", ['["../../elsewhere.nc"]', '["/etc/hostname"]', "[[1]]", "5"])
 def test_no_table_elsewhere_is_opened(run: RunResults, found: Robustness, tables: str):
     save_robustness(run, WHERE, found)
