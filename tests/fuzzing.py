@@ -281,8 +281,8 @@ def options(folder: Path, draw: random.Random) -> None:
     """Options of commands without a model."""
     values = [*LABELS, *WORDS.split(" "), "9" * 40, "\x1b[1m"]
     known = KNOWN.split(" ")
-    command = draw.choice(["map", "report", "compare", "figure", "export", "diff", "list"])
-    arguments = {"figure": ["overlap_map", str(folder)], "list": ["tasks"], "diff": [str(folder)] * 2}
+    command = draw.choice(["map", "report", "compare", "figure", "export", "list"])
+    arguments = {"figure": ["overlap_map", str(folder)], "list": ["tasks"]}
     chosen = [command, *arguments.get(command, [str(folder)])]
     for _ in range(draw.randrange(1, 4)):
         chosen += [draw.choice(known), draw.choice(values)]

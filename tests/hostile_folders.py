@@ -482,7 +482,6 @@ class Driver:
             ["compare", at, good],
             ["export", at, "--format", "csv", "--out", f"{out}.csv"],
             ["figure", "overlap_map", at, "--out", f"{out}.html"],
-            ["diff", at, good],
             ["run", "--model", model, "--out", at, "--methods", "mean_ablation", "--no-attention"],
         ]
 
