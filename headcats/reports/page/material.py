@@ -80,11 +80,6 @@ class Material:
         """True if the page is of this joint method."""
         return self.joint is not None and label == self.joint.method
 
-    @property
-    def folder(self) -> Path | None:
-        """The folder with the files of the results."""
-        return None if self.place is None else self.place.folder
-
     @cached_property
     def evidence(self) -> list[xr.DataTree]:
         """Saved tests of the very categories that are mapped: ablated at the last position, and at all."""
