@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.base.errors import DataError, OptionError
+from headcats.base.errors import DataError
 from headcats.figures.colours import ON_LIGHT, category_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.cells import TINY, Cells
@@ -21,6 +21,7 @@ from headcats.results.head_axes import KV_HEAD, letter, unit_of
 from headcats.scores.given_blocks import is_blocks
 from headcats.scores.scoring import score
 
+_ALPHA, _LEAST = 0.05, 0.05  # q of a marked head at most, and its effect at least: as in the default rule
 _SYMBOLS = {"helps": "circle", "hurts": "triangle-down", "below noise": "circle-open"}
 _SPOKEN = {"helps": ": helps", "hurts": ": hurts", "below noise": ": below the noise of 16-bit numbers"}
 
@@ -29,8 +30,6 @@ _SPOKEN = {"helps": ": helps", "hurts": ": hurts", "below noise": ": below the n
 def head_grid(
     scores: "xr.Dataset | Mapping[str, Any] | Sequence[xr.Dataset]",
     *,
-    alpha: float = 0.05,
-    min_effect: float = 0.05,
     layout: str = LAYERS_ACROSS,
     marks: str = MARKED,
     title: str | None = None,
@@ -39,21 +38,17 @@ def head_grid(
 
     x = layer, y = head, head 0 on top. One diverging colour scale for all panels (blue = the head helps, red = it
     hurts), clipped at the 99th percentile of the absolute effects, which "≤" and "+" at its ends then say. A dot marks
-    heads that help, a triangle heads that hurt, both by at least `min_effect`; an open circle heads whose effect cannot
+    heads that help, a triangle heads that hurt, both by at least .05; an open circle heads whose effect cannot
     be told from the rounding of a 16-bit model. Effects of groups (attribute `unit`) are shown likewise, one cell a
     group.
 
     Args:
         scores: As `hc.score` returns it: `effect, low, high, q_value (task, layer, head)` with the coordinate
-            `category` along `task`; dots: q <= `alpha` and low >= `min_effect`, triangles: q <= `alpha` and
-            high <= -`min_effect`.
+            `category` along `task`; dots: q <= .05 and low >= .05, triangles: q <= .05 and high <= -.05.
             Or as `hc.categorize` returns it: the same over `(category, layer, head)` with `member` and optionally
             `suppressing`; dots: `member` is 1, triangles: `suppressing` is 1. Effects in shares of the
             clean-corrupted gap.
             Or blocks, as `hc.sweep` and `hc.as_block` return them, one or several, which `hc.score` scores.
-        alpha: Largest q of a marked head, in (0, 1); memberships carry their own verdict.
-        min_effect: Smallest effect, not negative, that the interval of a marked head leaves possible, in shares of the
-            gap: by default that of the default rule.
         layout: `"layers"`: numbers of layers and heads that adapt to zoom; `"paper"`: those of Elhelo & Geva (2025),
             `arange(0, n + 1, n // 5)`.
         marks: `"all"`, or `"none"` for colours alone, without marks, lines and caption; with `layout="paper"` a copy
@@ -67,7 +62,6 @@ def head_grid(
 
     Raises:
         DataError: a variable, dimension, coordinate or the attribute `categories` is missing.
-        OptionError: `alpha` outside (0, 1), or a negative `min_effect`.
         UnknownNameError: another word for `layout` or `marks`.
 
     Example:
@@ -79,19 +73,13 @@ def head_grid(
         True
         >>> strongest = numbers.loc[numbers.effect.idxmax(), ["panel", "name", "effect"]]
     """
-    if not 0 < alpha < 1:
-        raise OptionError(
-            f"head_grid expects alpha between 0 and 1, both excluded; got {alpha}. The usual value is 0.05."
-        )
-    if not min_effect >= 0:
-        raise OptionError(f"head_grid expects a min_effect of 0 or more, the size of an effect; got {min_effect}.")
     check_layout(layout)
-    table: Any = score(scores, alpha=alpha) if is_blocks(scores) else scores
+    table: Any = score(scores) if is_blocks(scores) else scores
     row = _row_dimension(table)
     groups = _groups(table, row)
     order = [(category, name) for category, names in groups.items() for name in names]
     shown = table[[name for name in (*NUMBERS, "member", "suppressing", "below_noise") if name in table]]
-    judged = {name: _rows(shown.sel({row: name}), row, alpha=alpha, min_effect=min_effect) for _, name in order}
+    judged = {name: _rows(shown.sel({row: name}), row) for _, name in order}
     tables = [judged[name].assign(panel=name, category=category or name) for category, name in order]
     frame = pd.concat(tables, ignore_index=True)
     cells = layer_head_cells(table, within=(150, 150), least=(90, 60), layout=layout, marks=marks)
@@ -105,7 +93,7 @@ def head_grid(
     ]
     shared = [KV_HEAD] if KV_HEAD in frame else []
     frame = frame[["panel", "category", "layer", "head", "name", *NUMBERS, "outcome", *shared]]
-    caption = _caption(frame, row, alpha=alpha, min_effect=min_effect)
+    caption = _caption(frame, row)
     kind = str(table.attrs.get("approximation", ""))
     return PanelGrid(
         panels, frame, title, caption, columns=len(frame), beside=scale, grey=True, approximation=kind, marks=marks
@@ -137,13 +125,13 @@ def _groups(scores: xr.Dataset, row: str) -> dict[str, list[str]]:
     return groups if any([name] != tasks for name, tasks in groups.items()) else {"": list(groups)}
 
 
-def _rows(table: xr.Dataset, row: str, *, alpha: float, min_effect: float) -> pd.DataFrame:
+def _rows(table: xr.Dataset, row: str) -> pd.DataFrame:
     if row == "category":
         helps = table["member"] == 1
         hurts = table["suppressing"] == 1 if "suppressing" in table else xr.zeros_like(helps)
     else:
-        helps = (table["q_value"] <= alpha) & (table["low"] >= min_effect)
-        hurts = (table["q_value"] <= alpha) & (table["high"] <= -min_effect)
+        helps = (table["q_value"] <= _ALPHA) & (table["low"] >= _LEAST)
+        hurts = (table["q_value"] <= _ALPHA) & (table["high"] <= -_LEAST)
     noisy = table["below_noise"] if "below_noise" in table else xr.zeros_like(helps)
     # Noise first, because rounding can make an effect that looks certain: it is much the same for all prompts.
     cases = {MISSING: table["effect"].isnull(), "below noise": noisy, "helps": helps, "hurts": hurts}
@@ -169,11 +157,11 @@ def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale, unit: str) -> Pl
     return cells.plot([*traces, cells.crosses(rows[rows["outcome"] == MISSING])])
 
 
-def _caption(frame: pd.DataFrame, row: str, *, alpha: float, min_effect: float) -> list[str]:
+def _caption(frame: pd.DataFrame, row: str) -> list[str]:
     parts = ["● in the category", "▼ suppressing"]
     if row == "task":
-        helps, hurts = f"above {min_effect:g}", f"below {-min_effect:g}"
-        parts = [f"● helps: q ≤ {alpha:g} and interval {helps}", f"▼ hurts: q ≤ {alpha:g} and interval {hurts}"]
+        helps, hurts = f"above {_LEAST:g}", f"below {-_LEAST:g}"
+        parts = [f"● helps: q ≤ {_ALPHA:g} and interval {helps}", f"▼ hurts: q ≤ {_ALPHA:g} and interval {hurts}"]
     if (frame["outcome"] == "below noise").any():
         parts.append("○ below 16-bit noise")
     if not frame["outcome"].isin(["helps", "hurts"]).any():

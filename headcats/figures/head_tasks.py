@@ -6,7 +6,6 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.base.errors import check_count
 from headcats.categories.membership import categorize
 from headcats.figures.colours import BACKGROUND, QUIET_TEXT, UNCLASSIFIED, category_colours, named_palette
 from headcats.figures.figure import figure
@@ -23,7 +22,7 @@ from headcats.results.visible import shortened
 _CELL, _LEAST = 18, 5  # pixels
 _BESIDE = 220
 _NAMES = "head_tasks"
-_WITHOUT_MEMBERS = 10  # heads shown where none is in a category
+_MOST, _WITHOUT_MEMBERS = 40, 10  # heads that are shown, and where none is in a category
 
 
 @figure
@@ -31,7 +30,6 @@ def head_tasks(
     scores: xr.Dataset,
     *,
     members: xr.Dataset | None = None,
-    most: int = 40,
     palette: str = "headcats",
     title: str | None = None,
 ) -> PanelGrid:
@@ -40,14 +38,14 @@ def head_tasks(
     A cell has the colour of its task's category, full where the effect is at the limit that the caption names (99th
     percentile of the absolute effects) or above; grey where it is negative. A dot marks tasks on which the head passes
     on its own for the task's category: the median that decides a membership hides heads that serve a part of the tasks.
-    Heads stand by their first category, the largest effect on top; without a member, the ten of the largest effects.
+    Heads stand by their first category, the largest effect on top: the 40 with the largest effects, and the caption
+    counts the others; without a member, the ten of the largest effects.
 
     Args:
         scores: As `hc.score` returns it: `effect, low, high, q_value (task, layer, head)` with the coordinate
             `category` along `task`; effects in shares of the clean-corrupted gap, positive = the head helps.
         members: Whose heads are shown, as `hc.categorize` or `hc.overlap` returns it; by default
             `hc.categorize(scores)`.
-        most: Heads that are shown, those with the largest effects; the caption counts the others.
         palette: As in `overlap_map`.
         title: Written above; an approximation is named there and in the hover.
 
@@ -57,7 +55,6 @@ def head_tasks(
 
     Raises:
         DataError: A variable, dimension, coordinate or the attribute `categories` is missing.
-        OptionError: `most` is no whole number of at least 1.
         UnknownNameError: unknown palette.
 
     Example:
@@ -68,12 +65,11 @@ def head_tasks(
         True
     """
     require(scores, dict.fromkeys(NUMBERS, ("task", "layer", "head")), figure=_NAMES, table="hc.score(results)")
-    check_count("most", most)
     members = categorize(scores) if members is None else members
     variables = dict.fromkeys(("member", "effect", "tasks"), ("category", "layer", "head"))
     require(members, variables, figure=_NAMES, table="members=hc.categorize(scores)")
     colours = named_palette(palette, category_colours(scores), most=len(category_colours(scores))).categories
-    heads, n_members = _heads(members, list(colours), most)
+    heads, n_members = _heads(members, list(colours))
     tasks = [str(task) for name in colours for task in scores["task"].values[(scores["category"] == name).values]]
     frame = _frame(scores, members, heads, tasks)
     groups = [(name, int((scores["category"] == name).sum())) for name in colours]
@@ -99,7 +95,7 @@ def head_tasks(
     return PanelGrid([Panel("", [cells.plot(traces)])], frame, title, caption)
 
 
-def _heads(members: xr.Dataset, categories: list[str], most: int) -> tuple[pd.Series, int]:
+def _heads(members: xr.Dataset, categories: list[str]) -> tuple[pd.Series, int]:
     """Names of the heads that are shown by layer and head, in the order of their rows; and the number of members.
 
     Heads stand by their first category and effect. Without a member they are those of the largest effects.
@@ -107,9 +103,9 @@ def _heads(members: xr.Dataset, categories: list[str], most: int) -> tuple[pd.Se
     tables = [members.sel(category=name) for name in categories if name in members["category"].values]
     columns = [{"inside": of["member"] == 1, "size": abs(of["effect"]).fillna(0)} for of in tables]
     rows = pd.concat([head_rows(*of).assign(place=place) for place, of in enumerate(zip(tables, columns, strict=True))])
-    inside = rows[rows["inside"]]
+    inside, most = rows[rows["inside"]], _MOST
     if not (n_members := inside["name"].nunique()):
-        inside, most = rows, min(most, _WITHOUT_MEMBERS)
+        inside, most = rows, _WITHOUT_MEMBERS
     first = {column: (column, "first") for column in ("name", "place", "size")}
     heads = inside.groupby(["layer", "head"]).agg(**first, largest=("size", "max")).nlargest(most, "largest")
     return heads.sort_values(["place", "size"], ascending=[True, False])["name"], n_members

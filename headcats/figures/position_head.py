@@ -12,7 +12,7 @@ from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells, square_cells
 from headcats.figures.panels.colour_scale import signed_scale
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.layout import MARKED, Panel
+from headcats.figures.panels.layout import Panel
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
 from headcats.results.visible import shortened, visible, with_visible_ends
@@ -35,7 +35,6 @@ def position_head(
     *,
     heads: int = 20,
     metric: str | None = None,
-    marks: str = MARKED,
     title: str | None = None,
 ) -> PanelGrid:
     """Signed effect of every head at every position of the prompts.
@@ -51,8 +50,6 @@ def position_head(
             are layers.
         heads: Most heads.
         metric: Metric to draw; None takes "logit_diff", or the only one.
-        marks: `"all"`, or `"none"` for colours alone, without circles and caption: then only the pointer and the
-            numbers tell effects below the rounding.
         title: Written above the map; an approximation is named there and in the hover.
 
     Returns:
@@ -63,7 +60,7 @@ def position_head(
     Raises:
         DataError: Another table, no prompt, or a mean gap that is not above 0.
         OptionError: `heads` is no number of at least 1, or several metrics to choose from.
-        UnknownNameError: Unknown metric, or another word for `marks`.
+        UnknownNameError: Unknown metric.
 
     Example:
         >>> import headcats as hc
@@ -103,7 +100,7 @@ def position_head(
     if len(rows) < n_heads:
         caption.append(f"the {len(rows)} of {n_heads} heads with the largest effects")
     caption += ["○ below 16-bit noise"] if noisy.any() else []
-    return PanelGrid([Panel("", [cells.plot(traces)])], frame, title, caption, beside=scale, grey=True, marks=marks)
+    return PanelGrid([Panel("", [cells.plot(traces)])], frame, title, caption, beside=scale, grey=True)
 
 
 def _cells(heads: list[str], labels: list[str], first: int) -> Cells:

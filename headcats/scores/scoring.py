@@ -66,7 +66,7 @@ def score(
         jobs: Threads that tasks are shared out to; the numbers are the same.
 
     Returns:
-        `effect, low, high, p_value, q_value, raw, standard_error, skewness, same_sign, doubtful, sign_differs (task,
+        `effect, low, high, p_value, q_value, raw, standard_error, skewness, doubtful, sign_differs (task,
         layer, head)`, effects as shares of the gap; `n, n_items, gap, gap_low, gap_high, reliability, smallest_p,
         detectable (task)`; bootstrap and null draws, effects per distractor task and comparisons with controls:
         docs/schema.md lists all. q is NaN where p cannot be trusted (`doubtful`); all numbers of heads are NaN in a
@@ -221,7 +221,7 @@ def _scores_table(
     low, high = (np.stack(ends) for ends in zip(*bounds, strict=True))
     per_head = {
         name: np.stack([getattr(of_task, name) for of_task in by_task])
-        for name in ("effect", "raw", "standard_error", "skewness", "same_sign")
+        for name in ("effect", "raw", "standard_error", "skewness")
     }
     table = xr.Dataset(
         {

@@ -52,8 +52,6 @@ class Estimate(NamedTuple):
     """Share of each item in the deviation of the effect; items in the order of `items`, rows sum to 0."""
     skewness: Float[np.ndarray, " head"]
     """Skewness of the scatter."""
-    same_sign: Float[np.ndarray, " head"]
-    """Share of items whose own difference has the sign of the effect."""
     resampled: Float32[np.ndarray, "resample head"]
     """Effects in 400 bootstrap draws of items."""
     items: Shaped[np.ndarray, " item"]
@@ -91,12 +89,11 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int) -> Estimate:
     # A single item has no variance: its gap is settled only where its prompts agree, up to rounding.
     if len(items) == 1 and np.ptp(gaps) <= 1e-6 * abs(gap):
         gap_low = gap_high = gap
-    effect, skewness, same_sign = np.full((3, len(raw)), np.nan)
+    effect, skewness = np.full((2, len(raw)), np.nan)
     resampled, scatter = np.full((RESAMPLES, len(raw)), np.nan, dtype=np.float32), np.full(sums.shape, np.nan)
     if gap_low > 0:
         effect = raw / gap
         scatter = (sums - effect * gap_sums[:, None]) / gap_sums.sum()
-        same_sign = (np.sign(sums) == np.sign(raw)).mean(axis=0)
         if len(items) > 1:
             weights = item_weights(len(items), draws=RESAMPLES, rng=stream(seed, task, "bootstrap"))
             gap_draws = weights @ gap_sums
@@ -110,7 +107,6 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int) -> Estimate:
         standard_error=_of_all(standard_errors(scatter), finite),
         scatter=_of_all(scatter, finite),
         skewness=_of_all(skewness, finite),
-        same_sign=_of_all(same_sign, finite),
         resampled=_of_all(resampled, finite),
         items=items,
         gap=gap,

@@ -9,7 +9,6 @@ from headcats.base.errors import HeadcatsError
 
 MEMBERS, SCORES = "the memberships that hc.categorize returns", "the scores that hc.score returns"
 RESULTS = "the results that hc.run or hc.load returns"
-NAMED = "takes a dictionary, name of a"
 MISTAKES = {
     "hc.categorize(results)": f"hc.categorize takes {SCORES}; got {RESULTS}. Pass hc.score(results, method=...).",
     "hc.categorize('r')": f"hc.categorize takes {SCORES}; got the text 'r'. Pass hc.score(hc.load(folder), ",

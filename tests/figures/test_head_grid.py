@@ -7,7 +7,7 @@ from figures.examples import ICL, mixed_overlap, scores_of
 from figures.reading import heatmaps
 from simulated import block
 
-from headcats.base.errors import DataError, OptionError
+from headcats.base.errors import DataError
 from headcats.figures import data, head_grid
 from headcats.scores.scoring import score
 
@@ -52,15 +52,12 @@ def test_marks_need_a_small_q_and_an_interval_on_one_side() -> None:
     scores = scores_of(effect, tasks=["copy"], belongs=["Algorithmic"], q_value=q_value)
     fig = head_grid(scores)
     assert marks(fig) == {("copy", "helps", "L0H0"), ("copy", "hurts", "L1H0"), ("copy", "no value", "L2H0")}
-    assert marks(head_grid(scores, alpha=0.1)) - marks(fig) == {("copy", "helps", "L1H1")}
     symbols = {trace.name: trace.marker.symbol for trace in fig.data if trace.type == "scatter"}
     assert len(set(symbols.values())) == 3
     assert data(fig).outcome.tolist() == ["helps", "neither", "hurts", "neither", "no value", "neither"]
     # Precise effects far below what the rule asks for pass any test against 0.
     small = scores_of(np.array([[[0.06, 0.08], [-0.08, -0.06]]]), tasks=["copy"], belongs=["Algorithmic"])
     assert marks(head_grid(small)) == {("copy", "helps", "L0H1"), ("copy", "hurts", "L1H0")}
-    assert len(marks(head_grid(small, min_effect=0))) == 4
-    assert marks(head_grid(small, min_effect=0.07)) == set()
 
 
 def test_memberships_give_one_panel_per_category_marked_by_their_own_verdict() -> None:
@@ -106,13 +103,6 @@ def test_wrong_tables_are_refused_with_what_came(message: str) -> None:
         head_grid(WRONG[message](three_tasks()))
 
 
-@pytest.mark.parametrize("option", [{"alpha": 0.0}, {"alpha": 1.0}, {"alpha": float("nan")}, {"min_effect": -0.1}])
-def test_other_levels_are_refused(option: dict[str, float]) -> None:
-    ((name, value),) = option.items()
-    with pytest.raises(OptionError, match=f"{name} .*{value}"):
-        head_grid(three_tasks(), **option)
-
-
 def test_effects_below_the_noise_of_16_bit_numbers_are_marked() -> None:
     scores = scores_of(np.full((1, 2, 2), 0.5), tasks=["a"], belongs=["Knowledge"])
     noisy = np.array([[[True, False], [False, False]]])
@@ -128,8 +118,8 @@ def test_effects_below_the_noise_of_16_bit_numbers_are_marked() -> None:
 
 def test_sweeps_are_scored_on_the_way() -> None:
     sweeps = {name: block(np.random.default_rng(seed).normal(0.2, 0.1, (12, 2, 3))) for seed, name in enumerate("ab")}
-    fig = head_grid(sweeps, alpha=0.01)
-    pd.testing.assert_frame_equal(data(fig), data(head_grid(score(sweeps, alpha=0.01), alpha=0.01)))
+    fig = head_grid(sweeps)
+    pd.testing.assert_frame_equal(data(fig), data(head_grid(score(sweeps))))
     assert set(data(fig).panel) == {"a", "b"}
     assert set(data(head_grid(sweeps["a"])).panel) == {"sweep"}
     by_category = head_grid({"Knowledge": sweeps})

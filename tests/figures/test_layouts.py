@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
-import xarray as xr
 from figures.examples import ICL, without_last_head
 from figures.reading import axes, cells, ticks
 from figures.registered import (
@@ -15,6 +14,7 @@ from figures.registered import (
     FIGURES,
     HEAD_GRIDS,
     MAPS,
+    PUBLISHED,
     REGISTERED,
     TURNED,
     drawn,
@@ -87,21 +87,12 @@ def drawn_on_cells(fig: go.Figure) -> list[str]:
     return [trace.name for trace in others if trace.line.color != FRAME]
 
 
-def with_all_marks(name: str) -> xr.Dataset:
-    """Undecided, negative, rounded and missing heads."""
-    table = EXAMPLES[name](6, 8)
-    if name == "position_head":
-        return table.assign(below_noise=table["patched"].isel(metric=0, prompt=0, drop=True) > 0)
-    return without_last_head(table)
-
-
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in MAPS[1:] else []) for name in WITH_MARKS]
 )  # drawn by overlap_map
 def test_nothing_but_colours_is_left_of_a_panel(name: str) -> None:
-    table, draw = with_all_marks(name), REGISTERED[name]
-    layout = {"layout": "paper"} if "layout" in inspect.signature(draw).parameters else {}
-    marked, bare = draw(table, **layout, title="A title"), draw(table, **layout, marks="none", title="A title")
+    table, draw = without_last_head(EXAMPLES[name](6, 8)), REGISTERED[name]  # with undecided and negative ones
+    marked, bare = draw(table, layout="paper", title="A title"), draw(table, **PUBLISHED, title="A title")
     assert drawn_on_cells(marked)
     assert set(drawn_on_cells(bare)) <= {"behind the last cells"}
     assert {gap for trace in cells(bare) if trace.type == "heatmap" for gap in (trace.xgap, trace.ygap)} <= {0}
@@ -109,7 +100,7 @@ def test_nothing_but_colours_is_left_of_a_panel(name: str) -> None:
     assert not any("<b>" in trace.name for trace in swatches(bare))
     # Names of panels, of their sections and of what is beside them stay; notes and the caption do not.
     frame = data(bare)
-    names = {*frame.get("panel", ["position"]), *frame.get("category", []), "Token Colours", "position"}
+    names = {*frame.get("panel", []), *frame.get("category", []), "Token Colours"}
     for note in bare.layout.annotations:
         assert re.sub(r"</?b>", "", note.text) in " ".join(sorted(names))
     assert bare.layout.title.text == "A title"

@@ -30,7 +30,7 @@ def test_schema_signs_and_units(base: str) -> None:
     results = two_tasks(base=base, distractors=np.arange(N) % 3)
     scores = score(results, method="denoising_patch")
     per_head = {"effect", "low", "high", "p_value", "q_value", "raw", "standard_error", "sign_differs"}
-    per_head |= {"skewness", "same_sign", "doubtful"}
+    per_head |= {"skewness", "doubtful"}
     assert {name for name in scores.data_vars if scores[name].dims == ("task", "layer", "head")} == per_head
     assert {name for name in scores.data_vars if scores[name].dims == ("task",)} == {
         "n", "n_items", "gap", "gap_low", "gap_high", "reliability", "smallest_p", "detectable",

@@ -69,8 +69,8 @@ def judge_protocols(runs: Runs, reading: MapSpec) -> JudgedProtocols:
         raise DataError("There are no results of any run to compare.")
     if not runs.corresponds:
         raise DataError(
-            f"{' and '.join(runs)} hold results of different models: their heads need not correspond. Put their "
-            "maps side by side instead (headcats report)."
+            f"{' and '.join(runs)} hold results of different models: their heads need not correspond. "
+            "`headcats report` puts their maps side by side."
         )
     method, positions, metric = reading.label.method, reading.label.positions, reading.metric
     plans = _plan_differences(runs)
