@@ -154,7 +154,7 @@ def test_a_probe_at_chance_has_a_page_that_says_so_and_no_map(tmp_path: Path):
     folder = suite_run(tmp_path / "probe", "class_probe", probe_at_chance(), per_layer={0: 4, 1: 4, 2: 4})
     content = written(folder)
     assert sentence("answer.no_map") in section(content, "answer")
-    assert "above chance" in section(content, "methods")
+    assert "no more often than chance" in section(content, "methods")
     with pytest.raises(DataError, match="above chance"):
         hc.report(folder, rule=hc.rules.threshold(value=0.2))
 
