@@ -19,10 +19,7 @@ from headcats.reports.page.markup import LARGEST, MOST_HEADS, _linked
 from headcats.reports.page.parts import Code, Drawn
 from headcats.results.records import NOT_USED
 
-SECTIONS = [
-    "answer", "heads", "shared", "caution", "evidence", "robustness", "tasks", "run", "methods",
-    "words",
-]  # fmt: skip
+SECTIONS = ["answer", "heads", "shared", "caution", "evidence", "robustness", "tasks", "run", "words"]
 
 
 def test_one_file_with_everything_inside(page: Path):
