@@ -1,7 +1,6 @@
 """Small studies through every command that reads results: each ends, and a report can always be written."""
 
 import warnings
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +87,7 @@ class Damage:
             drop = draw.normal(0, 0.001, (N, len(ordered))) + self.mean * np.array(serves)
             columns = {heads: place for place, heads in enumerate(ordered)}
             queries = tuple(f"{task} {place}" for place in range(N))
-            damages[task] = TaskDamage(task, category_of[task], drop, np.ones(N), queries, ("",) * N, columns)
+            damages[task] = TaskDamage(task, category_of[task], drop, np.ones(N), queries, columns)
         return damages, {}
 
 
@@ -109,9 +108,6 @@ def test_a_test_of_few_tasks_has_a_report(headcats, monkeypatch, sizes, damage, 
     monkeypatch.setattr(evidence_run, "held_out_prompts", lambda *given, **options: held)
     monkeypatch.setattr(held_out, "measure_tasks", damage.measured)
     monkeypatch.setattr(held_out, "log_expected_time", lambda *given, **options: None)
-    monkeypatch.setattr(
-        held_out, "_direct_effects", lambda *given: ({task: defaultdict(float) for task in given[2]}, {})
-    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
         evidence = hc.run_evidence("toy", "r", relabellings=19)
