@@ -129,7 +129,7 @@ PYTHON
 }
 check_results() { # check_results DIR: what `headcats run` leaves behind
     local path
-    for path in manifest.json overlap_map.html report.html views/index.json; do
+    for path in manifest.json overlap_map.html report.html attention.json; do
         [ -s "$1/$path" ] || fail "headcats run left no $1/$path"
     done
     # Not through a pipe into `grep -q`: it stops reading at the first line, and pipefail then sees find's broken pipe.

@@ -40,7 +40,6 @@ says beforehand what a run will take, on a model and devices that need not be he
 ## Score and sort
 
 `score` gives effects with intervals and p values: of a run, of sweeps, or of numbers from elsewhere (`as_block`).
-`diff` says whether two results hold the same numbers.
 `categorize` gives the heads of every category, and `overlap` which heads are shared and how many would be by chance.
 `headcats.categories` lists them, compares runs, and takes those that two methods agree on (`in_both`); by weights,
 gates or probes, `categorize` sorts heads of a block of `suite_blocks`.
@@ -57,20 +56,17 @@ those of another package do: a method is `hc.methods.<name>`.
 
 ## Look at it
 
-`report` writes one page that explains finished results, `write_views` pages that show where the heads of every category
-look, and `attention` shows in a notebook where chosen heads look in a text; the functions of `headcats.figures` draw
-single figures. In a notebook, results, scores, memberships and overlaps show a small map and a table of categories, and
-figures keep a static picture beside the interactive one. `export` writes effects as files for other programs, and
-`push` puts results on the Hugging Face hub, where `load` reads them by `hf://owner/name`.
+`report` writes one page that explains finished results, with where the heads of every category look after
+`save_attention`; `attention` shows in a notebook where chosen heads look in a text, and the functions of
+`headcats.figures` draw single figures, which keep a static picture beside the interactive one in a notebook. `export`
+writes effects as files for other programs, and `push` puts results on the Hugging Face hub, where `load` reads them by
+`hf://owner/name`.
 
 ## Ways to score, to judge and to draw
 
 `headcats.methods`, `headcats.metrics`, `headcats.rules` and `headcats.figures` hold what can be named in the calls
 above, and what registers more of them. Errors are those of `headcats.errors`.
 """
-
-import pkgutil
-import sys
 
 from headcats.base.registry import public_names
 
@@ -80,9 +76,6 @@ __version__ = "0.1.0"
 # needs no torch.
 __getattr__, _names = public_names(__name__, __file__)
 __all__ = [*_names, "__version__"]  # noqa: PLE0604 - what is unpacked are strings
-
-if "IPython" in sys.modules:  # by name, like the public names: a module below reads the version from here
-    pkgutil.resolve_name("headcats.reports.notebook:show_summaries")()
 
 
 def __dir__() -> list[str]:

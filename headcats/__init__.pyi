@@ -21,7 +21,6 @@ from .reports.exporting import export as export
 from .reports.page.writing import report as report
 from .prompts.batch import PromptBatch as PromptBatch
 from .prompts.pair import PromptPair as PromptPair, SecondCorruption as SecondCorruption
-from .results.difference import diff as diff
 from .results.loading import load as load
 from .results.run_results import suite_blocks as suite_blocks
 from .results.sharing import push as push
@@ -39,4 +38,4 @@ from .sweeps.intervention import Intervention as Intervention
 from .tasks.definition import Task as Task, task as task
 from .tasks.suites import Suite as Suite, make_suite as make_suite, suite as suite
 from .reports.attention.inline import attention as attention
-from .reports.attention.writing import write_views as write_views
+from .reports.attention.saving import save_attention as save_attention

@@ -167,7 +167,7 @@ def model_of_the_hub(folder: Path, draw: random.Random) -> list[str]:
     """The manifest names no model that there is."""
     change = {"source": draw.choice(["hf://evil/x", "hf://datasets/evil/x", "/dev/zero", f"../{HIDDEN}/secret"])}
     change_json(folder / "manifest.json", lambda stored: stored["model"].update(change))
-    return [draw.choice(["evidence", "views"]), str(folder)]
+    return ["evidence", str(folder)]
 
 
 def loader_options(folder: Path, draw: random.Random) -> list[str]:
@@ -180,7 +180,7 @@ def loader_options(folder: Path, draw: random.Random) -> list[str]:
     options = [{"trust_remote_code": True}, {"config": "model"}, {"quantization_config": {"quant_method": "evil"}}]
     loader = draw.choice([*options, {"code_revision": "main"}, {"attn_implementation": "evil/kernel"}])
     change_json(folder / "manifest.json", lambda stored: stored["model"].update(source="./model", loader=loader))
-    return [draw.choice(["evidence", "views"]), str(folder)]
+    return ["evidence", str(folder)]
 
 
 def storage_elsewhere(folder: Path, draw: random.Random) -> None:
@@ -242,7 +242,7 @@ def bomb_of_json(folder: Path, draw: random.Random) -> None:
 def no_file(folder: Path, draw: random.Random) -> None:
     """A pipe, a socket or a device is in place of a file."""
     paths = [folder / name for name in ("manifest.json", "suite.json", "descriptors.nc", ".writer.json", "series.json")]
-    path = draw.choice([*paths, a_table(folder, draw), folder / "views" / "x.html"])
+    path = draw.choice([*paths, a_table(folder, draw), folder / "attention.json"])
     path.unlink(missing_ok=True)
     path.parent.mkdir(exist_ok=True)
     what = draw.choice(["pipe", "socket", "device"])
@@ -258,7 +258,9 @@ def no_file(folder: Path, draw: random.Random) -> None:
 def link_out(folder: Path, draw: random.Random) -> None:
     """A link leads out of the folder, to where files would be read, replaced or removed."""
     hidden = folder.parent / HIDDEN
-    name = draw.choice(["blocks", "evidence", "evidence/robustness", "views", ".kept", "suite.json", "descriptors.nc"])
+    name = draw.choice(
+        ["blocks", "evidence", "evidence/robustness", "attention.json", ".kept", "suite.json", "descriptors.nc"]
+    )
     path = folder / name
     target = hidden / ("secret" if path.suffix else "tables")
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -299,13 +301,12 @@ class Driver:
             ["map", at],
             ["report", at],
             ["merge", at, "--out", out],
-            ["views", at, "--model", model],
             ["compare", at],
             ["evidence", at, "--model", model, "--n-prompts", "4", "--relabellings", "19"],
             ["compare", at, good],
             ["export", at, "--format", "csv", "--out", f"{out}.csv"],
             ["figure", "overlap_map", at, "--out", f"{out}.html"],
-            ["run", "--model", model, "--out", at, "--methods", "mean_ablation", "--no-views"],
+            ["run", "--model", model, "--out", at, "--methods", "mean_ablation", "--no-attention"],
         ]
 
     def place(self, number: int) -> Path:

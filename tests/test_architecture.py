@@ -132,8 +132,7 @@ LOOKING_AROUND = {
     ("list", "rules"): "fdr",
     ("list", "figures"): "overlap_map",
     ("list", "presets", "--json"): "[",
-    ("views", "--help"): "--heads",
-    ("run", "--help"): "--no-views",
+    ("run", "--help"): "--no-attention",
     ("push", "--help"): "--private",
     ("compare", "saved", "--halves", "2"): "Jaccard",
 }

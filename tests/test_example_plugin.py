@@ -55,7 +55,7 @@ def answers(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[
     """What the commands print with the package installed, and the folder in which they ran."""
     folder = tmp_path_factory.mktemp("work")
     run = ["run", "--tasks", TASKS, "--n-prompts", "8", "--n-demos", "2", "--metrics", "logit_diff,answer_odds"]
-    run += ["--no-views", "--quiet", "--json"]
+    run += ["--no-attention", "--quiet", "--json"]
     commands = {
         "methods": ["list", "methods", "--json"],
         "presets": ["list", "presets", "--json"],

@@ -21,7 +21,7 @@ def test_a_few_inputs() -> None:
 
 
 def test_a_few_hostile_folders() -> None:
-    kinds = ("bomb in a table", "link out", "storage elsewhere", "code by name")  # map, report, merge, views
+    kinds = ("bomb in a table", "link out", "storage elsewhere", "code by name")  # map, report, merge, evidence
     outcomes = hostile_folders.table(len(kinds), seed=3, kinds=kinds)
     assert {kind for kind, _, _ in outcomes} == set(kinds)
     assert {found for _, _, found in outcomes} <= set(fuzzing.FINE)

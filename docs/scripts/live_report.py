@@ -1,4 +1,4 @@
-"""The report of a run with the views that it links, as files of the site."""
+"""The report of a run, as a file of the site."""
 
 import shutil
 import subprocess
@@ -13,5 +13,4 @@ def report_of(run: Path) -> dict[str, bytes]:
         copy = Path(folder) / run.name
         shutil.copytree(run, copy)
         subprocess.run([sys.executable, "-m", "headcats", "report", str(copy)], check=True, capture_output=True)
-        pages = [copy / "report.html", *sorted((copy / "views").rglob("*.html"))]
-        return {path.relative_to(copy).as_posix(): path.read_bytes() for path in pages}
+        return {"report.html": (copy / "report.html").read_bytes()}

@@ -1,6 +1,6 @@
 """The result of a map: heads of every category by one way to judge a run, and the maps that could contradict it.
 
-Terminal, JSON, page, cards and notebook are views of it: what is counted or named is so here, once.
+Terminal, JSON, page and cards are views of it: what is counted or named is so here, once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from jaxtyping import Bool, Shaped
 
@@ -43,13 +42,13 @@ class CategoryHeads:
 
 @dataclass(frozen=True)
 class MapResult:
-    """Heads of every category: by scores of tasks, by a joint method, or by two methods that agree."""
+    """Heads of every category: by scores of tasks, or by a joint method."""
 
     spec: MapSpec
     # `members` and `overlap`; of a map by scores also `scores`, and of the requested one their tests
     tables: Mapping[str, xr.Dataset]
     name: str = ""  # how a reader tells it from other maps of the run, such as "mean ablation"
-    methods: tuple[str, ...] = ()  # label of the method, or of the two that agree
+    method: str = ""  # its label
     title: str = ""  # one line on what a figure of it shows
     suffix: str = ""  # end of the names of its files, so that none replaces that of another map
     # options of a command on the run that gives the same map, without dashes -> value
@@ -89,8 +88,8 @@ class MapResult:
 
     @property
     def is_scored(self) -> bool:
-        """True for a map by one method that scores tasks."""
-        return self.block is None and len(self.methods) < 2
+        """True for a map by a method that scores tasks."""
+        return self.block is None
 
     @property
     def is_of_relations(self) -> bool:
@@ -153,16 +152,6 @@ class MapResult:
             )
             for place, name in enumerate(table["category"].values.tolist())
         )
-
-    @cached_property
-    def agreed(self) -> pd.DataFrame:
-        """Numbers of two methods that agree, by `category`: `heads` in both, `first`, `other`, `by_chance` and `p`."""
-        members, prefix = self.tables["members"], "suppressing_" if self.sign == "suppressing" else ""
-        columns = {"heads": "size", "first": "size_first", "other": "size_other", "by_chance": "size_by_chance"}
-        numbers = {
-            name: members[prefix + variable].values for name, variable in (columns | {"p": "p_by_chance"}).items()
-        }
-        return pd.DataFrame({"category": members["category"].values, **numbers})
 
     def members_of(self, category: int) -> list[tuple[int, int]]:
         """Places along `layer` and `head` of the heads in the category at a place; the largest effect first."""

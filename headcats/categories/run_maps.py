@@ -1,4 +1,4 @@
-"""Maps of a run: by scores of tasks, by a joint method, and of the heads that two methods agree on."""
+"""Maps of a run: by scores of tasks, or by a joint method."""
 
 import json
 import warnings
@@ -9,7 +9,6 @@ import xarray as xr
 
 from headcats.base.errors import HeadcatsError, OptionError, StatisticsWarning
 from headcats.categories.by_block import checked_selection, members_of
-from headcats.categories.combined import in_both
 from headcats.categories.map_result import SPECIFIC, MapResult, block_title, criteria
 from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.categories.map_tables import kept_judged, kept_map, with_descriptors
@@ -69,8 +68,8 @@ def judged_map(run: RunResults, spec: MapSpec) -> MapResult:
 
 
 def _scored(run: RunResults, spec: MapSpec, tables: Mapping[str, xr.Dataset]) -> MapResult:
-    methods, options = (str(spec.label),), spec.options_for(run)
-    return MapResult(spec, tables, _name(run, spec), methods, spec.title, spec.file_suffix(run), options)
+    options = spec.options_for(run)
+    return MapResult(spec, tables, _name(run, spec), str(spec.label), spec.title, spec.file_suffix(run), options)
 
 
 def joint_map(run: RunResults, label: str, spec: MapSpec) -> MapResult:
@@ -87,21 +86,7 @@ def joint_map(run: RunResults, label: str, spec: MapSpec) -> MapResult:
     options = ({} if is_only_one else {"method": label}) | {name: spec.flags[name] for name in named}
     sign = ", suppressing heads" if spec.sign == "suppressing" else ""
     title = f"{block_title(block)}{sign}{criteria(tables['members'])}"
-    return MapResult(spec, tables, label, (label,), title, suffix, options, block, run.tried_categories(label))
-
-
-def agreed_map(run: RunResults, first: MapResult, second: MapResult) -> MapResult:
-    """The map of the heads that are in a category by two maps of a run; an OptionError for the same method twice."""
-    joint = first.block is not None and second.block is not None
-    if first.methods == second.methods:
-        raise OptionError(f"--and takes another method than {first.methods[0]}, which is mapped already.")
-    members = in_both(first.tables["members"], second.tables["members"])
-    tables = {"members": members, "overlap": overlap(members, sign=first.spec.sign)}
-    methods = (*first.methods, *second.methods)
-    # Both methods are in the name, and behind them what else is not the default: metric, effect, how heads are judged.
-    options = first.spec.judging_suffix if joint else replace(first.spec, label=Label("")).file_suffix(run)
-    suffix = f"-{slug(methods[0])}-and-{slug(methods[1])}{options}"
-    return MapResult(first.spec, tables, " and ".join(methods), methods, f"{first.title}; and {second.title}", suffix)
+    return MapResult(spec, tables, label, label, title, suffix, options, block, run.tried_categories(label))
 
 
 def _joint_tables(run: RunResults, block: xr.Dataset, spec: MapSpec) -> dict[str, xr.Dataset]:

@@ -28,10 +28,10 @@ Examples:
 - `headcats evidence results/mini-icl` tests its categories on new prompts
 - `headcats run --help` shows the options and examples of a command
 
-Exit codes: 0 done; 2 wrong input, with one message on stderr; 3 `headcats validate` found no task that can be scored,
-or `headcats diff` a difference; 130 or 143 stopped by Ctrl-C or SIGTERM; 1 anything else.
+Exit codes: 0 done; 2 wrong input, with one message on stderr; 3 `headcats validate` found no task that can be scored;
+130 or 143 stopped by Ctrl-C or SIGTERM; 1 anything else.
 
-To complete names and results folders in your shell: `headcats --install-completion`
+To complete commands, options and paths in your shell: `headcats --install-completion`
 """
 # Numbers of mallopt(3), and the largest threshold.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX, _MOST = -1, -4, 2**31 - 1

@@ -12,7 +12,6 @@ import xarray as xr
 from headcats.base.errors import DataError, StorageError
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, read_scores
-from headcats.cli import completion
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Details, MinTasks, RuleText, Sign, Sources
 from headcats.cli.console import warn
@@ -21,12 +20,12 @@ from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.protocols import judge_protocols
 from headcats.evidence.comparison.runs import Runs, read_runs
+from headcats.figures.colours import listed_colours
 from headcats.reports.page.saved import Robustness, robustness_folder, save_robustness
 from headcats.reports.text.agreement import (
     agreement_findings,
     half_findings,
     judged_sizes,
-    pair_findings,
     replicate_findings,
     replicates,
     short_protocols,
@@ -48,9 +47,9 @@ _KEYS = ("differences", "protocols", "left_out", "pairs", "replicated", "halves"
 
 def compare_command(
     folders: Sources,
-    method: Annotated[str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.method)] = None,
+    method: Annotated[str | None, typer.Option("--method", help=_METHOD)] = None,
     positions: Annotated[str | None, typer.Option("--positions", help="Only these positions; default: all.")] = None,
-    metric: Annotated[str | None, typer.Option("--metric", help=_METRIC, autocompletion=completion.metrics)] = None,
+    metric: Annotated[str | None, typer.Option("--metric", help=_METRIC)] = None,
     rule: RuleText = None,
     min_tasks: MinTasks = None,
     sign: Sign = "helping",
@@ -130,7 +129,7 @@ def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: 
     protocols = judge_protocols(runs, reading)
     table = agreement(protocols.members, sign=reading.sign)
     compared = pairs(table)
-    answer.detail([*agreement_findings(table, protocols.left_out), *pair_findings(table)])
+    answer.detail(agreement_findings(table, protocols.left_out))
     answer.detail(replicate_findings(protocols.members, sign=reading.sign))
     answer.numbers |= {
         "protocols": [
@@ -209,6 +208,4 @@ def _compare_halves(run: RunResults, reading: MapSpec, answer: Answer, *, splits
 
 def _colours(members: Mapping[str, xr.Dataset]) -> dict[str, str]:
     """Category -> colour, by the first of them."""
-    from headcats.figures.colours import listed_colours  # with plotly, which completion does without
-
     return listed_colours(next(iter(members.values())))

@@ -18,7 +18,7 @@ from rich.text import Text
 from headcats.base.errors import ExtensionError, pluralize
 from headcats.base.guard import own_traceback
 from headcats.results.declaration import registered
-from headcats.results.finding import Finding, Prompts, Table, line
+from headcats.results.finding import Finding, Prompts, Table
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.results.visible import visible
@@ -122,54 +122,28 @@ def wrapped(text: str, width: int, *, whole: Sequence[str] = ()) -> list[str]:
 
 
 def put_table(finding: Table) -> None:
-    """Print a table without its title, numbers flush right; on a narrow terminal, cells are folded between words.
-
-    Where words have no room, optional columns are left out and named; what is too much after that goes on below.
-    """
+    """Print a table without its title, numbers flush right; where lines are too narrow, cells are folded."""
     columns = [list(map(visible, column)) for column in zip(finding.columns, *finding.rows, strict=True)]
-    longest = [max(cell_len(word) for text in column for word in ["", *text.split()]) for column in columns]
-    least = [min(width, out.width // 3) for width in longest]  # a longer word is folded
-    shown, left_out = list(range(len(columns))), list[str]()
-    for name in finding.optional:
-        if name in finding.columns and _taken(least, shown) > out.width:
-            shown.remove(finding.columns.index(name))
-            left_out.append(name)
-    first, *others = shown
-    blocks = [[first]]
-    for column in others:
-        if len(blocks[-1]) > 1 and _taken(least, [*blocks[-1], column]) > out.width:
-            blocks.append([first])
-        blocks[-1].append(column)
-    for number, block in enumerate(blocks):
-        if number:
-            out.print()
-        _put_columns(finding, {place: columns[place] for place in block}, least)
-    if left_out:
-        put_line(str(line("table.left_out", columns=left_out)))
-
-
-def _taken(widths: Sequence[int] | Mapping[int, int], columns: Sequence[int]) -> int:
-    return sum(widths[column] for column in columns) + _SEPARATOR * (len(columns) - 1)
-
-
-def _put_columns(finding: Table, columns: Mapping[int, Sequence[str]], least: Sequence[int]) -> None:
-    """Print columns beside each other; the widest ones give way, none below its `least` width."""
-    widths = {
-        place: max(cell_len(part) for text in texts for part in ["", *text.splitlines()])
-        for place, texts in columns.items()
-    }
-    for _ in range(_taken(widths, list(columns)) - out.width):
-        widest = max(columns, key=lambda place: (widths[place] - least[place], widths[place]))
-        widths[widest] -= widths[widest] > least[widest]
     shown = RichTable(show_edge=False, pad_edge=False)
-    for place, (heading, *_) in columns.items():
-        is_numeric = finding.columns[place] in finding.numeric
-        justify: Literal["right", "left"] = "right" if is_numeric else "left"
-        shown.add_column(escape(heading), justify=justify, overflow="fold", width=widths[place])
+    for name, column, width in zip(finding.columns, columns, _widths(columns), strict=True):
+        justify: Literal["right", "left"] = "right" if name in finding.numeric else "left"
+        shown.add_column(escape(column[0]), justify=justify, overflow="fold", width=width)
     styles = {visible(text): f"bold {colour}" for text, colour in finding.colours.items()}
-    for cells in list(zip(*columns.values(), strict=True))[1:]:
+    for cells in list(zip(*columns, strict=True))[1:]:
         shown.add_row(*(Text(text, styles.get(text, "")) for text in cells))
     out.print(shown)
+
+
+def _widths(columns: Sequence[Sequence[str]]) -> list[int] | list[None]:
+    """Widths in which no word is folded, the widest columns giving way; none, if that takes more than a line has."""
+    widths = [max(map(cell_len, column)) for column in columns]
+    least = [max(cell_len(word) for text in column for word in ["", *text.split()]) for column in columns]
+    room = out.width - _SEPARATOR * (len(columns) - 1)
+    if sum(least) > room:
+        return [None] * len(columns)
+    for _ in range(sum(widths) - room):
+        widths[max(range(len(columns)), key=lambda place: (widths[place] - least[place], widths[place]))] -= 1
+    return widths
 
 
 def _put_prompts(finding: Prompts) -> None:

@@ -9,7 +9,6 @@ import xarray as xr
 
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec
 from headcats.categories.run_maps import scored_map
-from headcats.cli import completion
 from headcats.cli.answer import Answer, put
 from headcats.cli.arguments import AsJson, Details, Effect, Folder, Metric, ModelOfResults, SuiteOfResults
 from headcats.cli.console import note_unfinished
@@ -30,12 +29,10 @@ def evidence_command(
     folder: Folder,
     model: ModelOfResults = None,
     suite: SuiteOfResults = None,
-    method: Annotated[str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.method)] = None,
+    method: Annotated[str | None, typer.Option("--method", help=_METHOD)] = None,
     metric: Metric = None,
     effect: Effect = "total",
-    positions: Annotated[
-        str, typer.Option("--positions", help=_POSITIONS, autocompletion=completion.one_of("last", "all"))
-    ] = "last",
+    positions: Annotated[str, typer.Option("--positions", help=_POSITIONS)] = "last",
     n_prompts: Annotated[int, typer.Option("--n-prompts", min=2, help="Held-out prompts per task.")] = 16,
     relabellings: Annotated[
         int, typer.Option("--relabellings", min=19, help="Labellings of the tasks beside the true one.")

@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
-from headcats.cli import completion
 from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson, Effect, Method, Metric, Positions, Source
 from headcats.cli.console import tell
 from headcats.cli.options import split_names
-from headcats.reports.exporting import FORMATS, export
+from headcats.reports.exporting import export
 from headcats.reports.text.suggestions import check_scored
 from headcats.results.loading import read_results
 from headcats.results.place import find_place
@@ -22,7 +21,7 @@ _TASKS = "Tasks to write, separated by commas; default: all. mib has their mean.
 
 def export_command(
     folder: Source,
-    format: Annotated[str, typer.Option("--format", help=_FORMAT, autocompletion=completion.one_of(*FORMATS))],
+    format: Annotated[str, typer.Option("--format", help=_FORMAT)],
     destination: Annotated[Path, typer.Option("--out", help="File to write.")],
     method: Method = None,
     positions: Positions = None,

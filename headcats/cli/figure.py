@@ -16,7 +16,7 @@ from headcats.base.registry import lookup
 from headcats.categories.map_result import MapResult, block_title
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, refuse_unused
 from headcats.categories.map_tables import kept_map
-from headcats.cli import arguments, completion
+from headcats.cli import arguments
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn
 from headcats.evidence.comparison.revisions import judge_training
@@ -44,9 +44,7 @@ class Given:
 
 
 def figure_command(
-    name: Annotated[
-        str, typer.Argument(help="Name of a figure; see `headcats list figures`.", autocompletion=completion.figures)
-    ],
+    name: Annotated[str, typer.Argument(help="Name of a figure; see `headcats list figures`.")],
     folder: arguments.Source,
     destination: Annotated[Path, typer.Option("--out", help="File to write: .html, .png, .svg or .pdf.")],
     method: arguments.Method = None,
@@ -56,7 +54,6 @@ def figure_command(
     rule: arguments.RuleText = None,
     min_tasks: arguments.MinTasks = None,
     sign: arguments.Sign = "helping",
-    other: arguments.SecondMethod = None,
     options: Annotated[list[str] | None, typer.Option("--set", help=_SET)] = None,
     as_json: arguments.AsJson = False,
 ) -> None:
@@ -66,7 +63,6 @@ def figure_command(
     - `headcats figure head_grid results/mini-icl --out grid.html`
     - `headcats figure overlap_map results/mini-icl --sign suppressing --out suppressing.svg`
     - `headcats figure overlap_map results/mini-icl --set layout=paper --set marks=none --out published.svg`
-    - `headcats figure overlap_map results/mini-icl --method denoising_patch --and mean_ablation --out both.html`
     - `headcats figure checkpoints results/mini-checkpoints --set heads=L5H0,L2H3 --out training.html`
 
     Images (.png, .svg, .pdf) need kaleido and Chrome or Chromium; .html needs neither.
@@ -85,7 +81,7 @@ def figure_command(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     figure_options = _figure_options(draw, name, options or [])
-    given = _table(folder, reads(draw), name, reading, method=method, positions=positions, other=other)
+    given = _table(folder, reads(draw), name, reading, method=method, positions=positions)
     known = {"title": given.title} | ({} if given.members is None else {"members": given.members})
     taken = {key: value for key, value in known.items() if key in inspect.signature(draw).parameters}
     file = write(draw(given.table, **(taken | figure_options)), destination)
@@ -95,9 +91,7 @@ def figure_command(
         tell([f"Wrote {file}"])
 
 
-def _table(
-    folder: str, kind: str, name: str, reading: MapSpec, *, method: str | None, positions: str | None, other: str | None
-) -> Given:
+def _table(folder: str, kind: str, name: str, reading: MapSpec, *, method: str | None, positions: str | None) -> Given:
     """Return the table that a figure reads of results, or of a series."""
     if kind == "revisions":
         runs = read_runs(folder, by="headcats figure")
@@ -110,11 +104,8 @@ def _table(
         return Given(course, reading.title)
     place = find_place(folder)
     run = open_results(place).without_untried()
-    if other is not None and kind not in _OF_MEMBERS:
-        raise OptionError(f"Figure {name!r} reads no memberships, so there is nothing to share: leave out --and.")
-    if other is not None or (kind in _OF_MEMBERS and sorting_label(run, place, method) is not None):
-        result = read_map(run, reading, other=other)
-        note_control(*result.methods)
+    if kind in _OF_MEMBERS and sorting_label(run, place, method) is not None:
+        result = read_map(run, reading)
         return Given(result.tables[kind], result.title)
     # A figure of an `importance` shows any score over layers and heads.
     block = joint_block(run, name, method=method, any_method=kind == "importance")

@@ -6,24 +6,29 @@ from typing import Annotated, Any
 import typer
 
 from headcats.base.errors import OptionError, UnknownNameError, unknown_name_message
-from headcats.base.registry import lookup, names
-from headcats.cli import completion
+from headcats.base.registry import Kind, lookup, names
 from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson
-from headcats.cli.completion import KINDS
 from headcats.cli.console import tell
 from headcats.results.declaration import registered_declarations
 from headcats.results.finding import table
 from headcats.tasks.suites import suite
 
+# As they are written after `headcats list` -> as the registry takes them.
+KINDS: dict[str, Kind] = {
+    "tasks": "task",
+    "suites": "suite",
+    "methods": "method",
+    "rules": "rule",
+    "metrics": "metric",
+    "figures": "figure",
+    "presets": "preset",
+}
+
 
 def list_command(
-    kind: Annotated[
-        str | None, typer.Argument(help=f"{', '.join(KINDS)}; none names the kinds.", autocompletion=completion.kinds)
-    ] = None,
-    of_suite: Annotated[
-        str | None, typer.Option("--suite", help="Only the tasks of this suite.", autocompletion=completion.suites)
-    ] = None,
+    kind: Annotated[str | None, typer.Argument(help=f"{', '.join(KINDS)}; none names the kinds.")] = None,
+    of_suite: Annotated[str | None, typer.Option("--suite", help="Only the tasks of this suite.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List everything of one kind by name, with one line on each; without a kind, the kinds.

@@ -4,10 +4,8 @@ from typing import Annotated
 
 import typer
 
-from headcats.base.errors import OptionError
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import head_table
-from headcats.categories.outcome import every_head
 from headcats.cli import arguments
 from headcats.cli.answer import Answer
 from headcats.cli.console import note_control, note_unfinished
@@ -20,7 +18,6 @@ from headcats.results.run_results import place_of
 from headcats.statistics.in_threads import check_jobs
 
 _JOBS = "Threads for scoring; of use with large models. Later commands on the same results take what is kept."
-_ALL = "With --csv: list every head and category in DIR/heads-all.csv, not the members alone."
 _CSV = "Write the head list to DIR/heads.csv, with non-default options in its name."
 
 
@@ -33,9 +30,7 @@ def map_command(
     rule: arguments.RuleText = None,
     min_tasks: arguments.MinTasks = None,
     sign: arguments.Sign = "helping",
-    other: arguments.SecondMethod = None,
     csv: Annotated[bool, typer.Option("--csv", help=_CSV)] = False,
-    all_heads: Annotated[bool, typer.Option("--all", help=_ALL)] = False,
     details: arguments.Details = False,
     jobs: Annotated[int, typer.Option("--jobs", help=_JOBS)] = 1,
     as_json: arguments.AsJson = False,
@@ -46,11 +41,10 @@ def map_command(
 
     Examples:
     - `headcats map results/mini-icl --details`
-    - `headcats map results/mini-icl --csv --all`
+    - `headcats map results/mini-icl --csv`
     - `headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1`
     - `headcats map results/mini-icl --effect task_specific --sign suppressing`
     - `headcats map results/mini-icl --method mean_ablation --sign suppressing`
-    - `headcats map results/mini-icl --method denoising_patch --and mean_ablation`
     - `headcats map results/mini-icl --json`
     - `headcats map hf://owner/name`
 
@@ -67,8 +61,7 @@ def map_command(
     `overlap` (`jaccard` of `category` and `other`, with the interval `jaccard_low`, `jaccard_high` and the bounds
     `jaccard_least`, `jaccard_most`); `reach` (what the data can show); `sentences`; `files`. Of a joint method,
     `categories` count `relations` and name those `skipped`, and `relations` lists each (`pairs`, `null`, `threshold`,
-    `heads`, `largest_score`). With `--and`, `and` is the second method, and `categories` have the heads in both, the
-    sizes `first` and `other`, `by_chance` and its `p`. Of a series, `revisions` has of each `revision` its `step`, the
+    `heads`, `largest_score`). Of a series, `revisions` has of each `revision` its `step`, the
     tasks that are `skipped` and why, and `categories` (`category`, `tasks`, `skipped`, `heads` and `undecided`, null
     where not judged, and the heads that it `comes` to have and that it loses, `goes`: `head`, `difference` of the mean
     effect, `q`, `found`).
@@ -79,30 +72,21 @@ def map_command(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     check_jobs(jobs)
-    if all_heads and not csv:
-        raise OptionError("--all is about the head list: headcats map --csv --all.")
     answer = Answer(as_json, details=details)
     runs = read_runs(folder, by="headcats map")
     if (run := runs.alone) is None:
-        if all_heads:
-            raise OptionError("--all lists the heads of one run: name the folder of a revision.")
         map_training(runs, reading, csv=csv, answer=answer)
         return
     note_unfinished(run)
     place = place_of(run)
-    if all_heads and other is not None:
-        raise OptionError("--all lists effects of every head by one method: leave out --and.")
-    result = read_map(run, reading, other=other, jobs=jobs)
-    if all_heads and result.block is not None:
-        raise OptionError(f"--all lists effects of every head, and {result.name} has none: leave it out.")
-    note_control(*result.methods)
+    result = read_map(run, reading, jobs=jobs)
+    note_control(result.method)
     answer.short = short_run(run, result, place)
     answer.detail(map_details(result))
     answer.numbers = map_numbers(result, model=run.manifest.model.name) | {"missing": run.missing}
     suffix = result.suffix
     draw_map(answer, "overlap_map", result.overlap, place.pages / f"overlap_map{suffix}.html", title=result.title)
     if csv:
-        path = place.pages / f"heads{suffix}{'-all' * all_heads}.csv"
-        heads = every_head(result.overlap) if all_heads else head_table(result.overlap)
-        answer.write_table("heads", heads, path, f"Head list: {path}")
+        path = place.pages / f"heads{suffix}.csv"
+        answer.write_table("heads", head_table(result.overlap), path, f"Head list: {path}")
     answer.end()

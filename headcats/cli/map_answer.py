@@ -1,9 +1,7 @@
 """The answer on a map of a run: in short, with the command that comes next, and as the numbers of JSON."""
 
 import contextlib
-import os
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,10 @@ from headcats.categories.map_result import MapResult
 from headcats.categories.membership import head_table
 from headcats.cli.answer import Answer
 from headcats.cli.console import warn
+from headcats.figures.colours import listed_colours
 from headcats.reports.page.material import Material
-from headcats.reports.text.answer import prompts_lacking, prompts_wanted, toy_model_warning
+from headcats.reports.text.answer import toy_model_warning
 from headcats.reports.text.short import relation_numbers, short_map
-from headcats.reports.text.suggestions import repeat_command
 from headcats.results.finding import Short, line
 from headcats.results.head_axes import HEAD, unit_of
 from headcats.results.place import Place
@@ -32,11 +30,9 @@ _JACCARD = ["jaccard", "jaccard_low", "jaccard_high", "jaccard_least", "jaccard_
 
 def short_run(run: RunResults, result: MapResult, place: Place, evidence: xr.DataTree | None = None) -> Short:
     """The short answer of `headcats run`, `map` and `evidence`; without `evidence`, with the tests that are saved."""
-    from headcats.figures.colours import listed_colours  # with plotly, which completion does without
-
     toy, colours = toy_model_warning(run.manifest_or_empty.model), listed_colours(result.overlap)
     if not result.is_scored:
-        has_others = result.block is None or len(run.joint_blocks) + len(run.scored) > 1
+        has_others = len(run.joint_blocks) + len(run.scored) > 1
         more = f"headcats compare {shlex.quote(str(place))} --details" if has_others else ""
         return short_map(result, warnings=toy, next_command=more, colours=colours)
     material = Material(run, result, place, target=Path(), test=evidence)
@@ -46,13 +42,8 @@ def short_run(run: RunResults, result: MapResult, place: Place, evidence: xr.Dat
 
 
 def _next_command(material: Material, place: Place) -> str:
-    """More prompts where single heads cannot be told apart; else the test, the comparison, the page."""
+    """The test, the comparison, or the page."""
     mapped, manifest = material.tested, material.run.manifest_or_empty
-    if mapped.not_judged and (n := prompts_wanted(mapped)) and not prompts_lacking(mapped):
-        folder = Path("NEW_DIR") if place.on_hub or not place.folder.name else Path(f"{place.folder}-{n}")
-        wanted = replace(manifest, plan=replace(manifest.plan, n_prompts=n))
-        more = repeat_command(wanted, results=None if place.on_hub else place.folder)
-        return f"{more} --out {shlex.quote(os.fspath(folder))}" if more.startswith("headcats") else more
     # Of a list of prompts that was scored whole, none are left to test heads on.
     records = [manifest.tasks[name] for name in material.run.scored_tasks if name in manifest.tasks]
     has_prompts = not records or any(not record.is_used_up for record in records)
@@ -75,9 +66,6 @@ def map_numbers(result: MapResult, *, model: str) -> dict[str, Any]:
         about = {"method": spec.label.method, "positions": spec.label.positions, "metric": spec.metric}
         about |= {"rule": repr(spec.rule), "effect": spec.effect, "min_tasks": str(spec.min_tasks)}
         categories, more = _of_scored(result), {"reach": result.tables["scores"].attrs.get("reach")}
-    elif result.block is None:
-        about = dict(zip(("method", "and"), result.methods, strict=True))
-        categories, more = {"categories": result.agreed}, {}
     else:
         categories, more = {"categories": _of_joint(result)}, _relations(result)
     known = {"rule": result.tables["members"].attrs["rule"], "sign": result.sign, "model": model}

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from headcats.base.errors import pluralize
-from headcats.cli import completion
 from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson, Sources
 from headcats.cli.console import tell, warn
@@ -18,18 +17,17 @@ from headcats.results.run_results import RunResults
 from headcats.scale.shard import missing_parts
 
 _STORE = "whole (default), or compact: blocks in half precision, with the loss measured (see hc.run)."
-_STORES = completion.one_of("whole", "compact")
 
 
 def merge_command(
     folders: Sources,
     destination: Annotated[Path, typer.Option("--out", help="New results folder.")],
-    store: Annotated[str | None, typer.Option("--store", help=_STORE, autocompletion=_STORES)] = None,
+    store: Annotated[str | None, typer.Option("--store", help=_STORE)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Join results of one plan and model (different tasks or methods) into a new folder, or copy those of one.
 
-    Tests (`headcats evidence`), robustness, views and pages are of one folder each, and are not taken along.
+    Tests (`headcats evidence`), robustness, attention and pages are of one folder each, and are not taken along.
 
     Examples:
     - `headcats merge results/part1 results/part2 --out results/all`

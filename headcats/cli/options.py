@@ -7,18 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headcats.cli import completion
 from headcats.results.options import Option, Stage, options_of
 from headcats.study.options import unset_text
-
-_COMPLETIONS: dict[str, Callable[..., list[str]]] = {
-    "model": completion.models,
-    "suite": completion.suites,
-    "tasks": completion.tasks,
-    "methods": completion.methods,
-    "metrics": completion.metrics,
-    "template": completion.templates,
-}
 
 
 def command_option(of: Option) -> Any:
@@ -26,8 +16,7 @@ def command_option(of: Option) -> Any:
     default, text = unset_text(of), of.text.split(". ")[0].removesuffix(".")
     text += ", separated by commas" * (of.kind is list) + f"; default: {default}" * bool(default)
     flags = of.flags or (f"--{of.name.replace('_', '-')}",)
-    complete = _COMPLETIONS.get(of.name) or (completion.one_of(*of.words) if of.words else None)
-    written = typer.Option(*flags, help=f"{text}. {of.command}".rstrip(), autocompletion=complete)
+    written = typer.Option(*flags, help=f"{text}. {of.command}".rstrip())
     return Annotated[(str if of.kind is list else of.kind) | None, written]
 
 

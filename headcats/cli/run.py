@@ -15,7 +15,6 @@ from headcats.base.registry import lookup
 from headcats.categories.map_result import block_title
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import scored_map
-from headcats.cli import completion
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Details
 from headcats.cli.commands import stopping
@@ -48,9 +47,9 @@ _PRESET = "Options of a paper, see `headcats list presets`; other options win ov
 def run_command(
     given: dict[str, Any],
     study_file: Annotated[Path | None, typer.Argument(help="A study.toml with the options below; options win.")] = None,
-    preset: Annotated[str | None, typer.Option("--preset", help=_PRESET, autocompletion=completion.presets)] = None,
-    views: Annotated[
-        bool, typer.Option("--views/--no-views", help="Draw attention patterns of the heads, in DIR/views.")
+    preset: Annotated[str | None, typer.Option("--preset", help=_PRESET)] = None,
+    attention: Annotated[
+        bool, typer.Option("--attention/--no-attention", help="Save where the heads look, for the report.")
     ] = True,
     details: Details = False,
     as_json: AsJson = False,
@@ -65,7 +64,7 @@ def run_command(
     - `headcats run --model gpt2 --n-prompts 32`
     - `headcats run --methods noising_patch,mean_ablation:reference=task --out results/more`
     - `headcats run --methods denoising_patch,mean_ablation@all`
-    - `headcats run --suite cognitive --no-views`
+    - `headcats run --suite cognitive --no-attention`
     - `headcats run --suite path/to/mine.py:my_suite --min-accuracy 0.3`
     - `headcats run --suite pairs.json --model gpt2`
     - `headcats run --model Qwen/Qwen2.5-0.5B-Instruct --template chat`
@@ -77,7 +76,7 @@ def run_command(
     Keys of `--json`: `folder`, `model`, `suite`, `methods` (all that the folder holds); `tasks` (`task`, `category`,
     `refusal`: why it is skipped, or null); `map` (as `headcats map --json`, of the first method of this run; null
     without one); `joint_methods` (of this run: `method`, `sentences`, `figure`, null where none could be drawn);
-    `views` (files); `sentences`; `files` (`report`, `map`). With `--revisions` those of `headcats map --json` for a
+    `sentences`; `files` (`report`, `map`, `attention`). With `--revisions` those of `headcats map --json` for a
     series; with `--shard` `folder`, `shard` and `blocks` (task and method) alone.
     """
     options = settings(study_file, given, preset_name=preset)
@@ -97,12 +96,18 @@ def run_command(
         )
     with stopping(lambda: _stopped(folder)):
         answer = Answer(as_json, details=details)
-        _run(options | {"out": folder}, folder, views=views, answer=answer, cluster=cluster, shard=part)
+        _run(options | {"out": folder}, folder, attention=attention, answer=answer, cluster=cluster, shard=part)
         answer.end()
 
 
 def _run(
-    options: dict[str, Any], folder: Path, *, views: bool, answer: Answer, cluster: Cluster | None, shard: Shard | None
+    options: dict[str, Any],
+    folder: Path,
+    *,
+    attention: bool,
+    answer: Answer,
+    cluster: Cluster | None,
+    shard: Shard | None,
 ) -> None:
     note_control(*options["methods"][:1])
     specs = [MethodSpec.parse(method) for method in options["methods"]]  # misspelt ones fail before a model is loaded
@@ -122,7 +127,7 @@ def _run(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StorageWarning)  # which the run has given
             finished = open_results(find_place(folder))
-        print_run_summary(finished, specs, folder, answer, viewed=loaded if views else None)
+        print_run_summary(finished, specs, folder, answer, model=loaded if attention else None)
 
 
 def _stopped(folder: Path) -> str:
@@ -165,7 +170,7 @@ def _tell_shard(results: xr.DataTree, shard: Shard, folder: Path, answer: Answer
 
 
 def print_run_summary(
-    results: RunResults, specs: Sequence[MethodSpec], folder: Path, answer: Answer, *, viewed: Any = None
+    results: RunResults, specs: Sequence[MethodSpec], folder: Path, answer: Answer, *, model: Any = None
 ) -> None:
     """Print the heads of every category by the first method, a figure of every joint method, and what to open."""
     run = results.without_untried()
@@ -181,7 +186,6 @@ def print_run_summary(
         ],
         "map": None,
         "joint_methods": [],
-        "views": [],
     }
     if not all(spec.is_joint for spec in specs):
         _tell_map(run, specs, folder, answer)
@@ -192,9 +196,9 @@ def print_run_summary(
         _tell_joint(blocks[spec.label], manifest, spec, folder, answer)
     mapped = answer.numbers["map"] is not None
     if mapped or joint:
-        # Attention is drawn of the heads of categories, which other joint methods have not.
+        # Attention is that of the heads of categories, which other joint methods have not.
         sorts = mapped or any(spec.method.declaration.selection for spec in joint)
-        _tell_pages(folder, answer, viewed=viewed if sorts else None)
+        _tell_page(folder, answer, model=model if sorts else None)
 
 
 def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer: Answer) -> None:
@@ -236,20 +240,19 @@ def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
     )
 
 
-def _tell_pages(folder: Path, answer: Answer, *, viewed: Any) -> None:
-    """Attention views, then the report, which links them."""
+def _tell_page(folder: Path, answer: Answer, *, model: Any) -> None:
+    """Where the heads look, then the report, which shows it."""
     from headcats.reports.page.writing import report
 
-    if viewed is not None:
-        from headcats.reports.attention.writing import write_views
+    if model is not None:
+        from headcats.reports.attention.saving import save_attention
 
         try:
-            pages = write_views(viewed, folder)
-            answer.numbers["views"] = [pages.folder / view.file for view in pages.views]
+            answer.wrote("attention", save_attention(model, folder))
         except StorageError:
             raise
         except HeadcatsError as error:
             # A run of controls alone, or heads that compute no pattern: the results are whole without them.
-            warn(f"No attention views: {error}")
+            warn(f"Where the heads look is not saved: {error}")
     page = report(folder)
     answer.wrote("report", page, f"Open {page} in a browser.")

@@ -13,6 +13,7 @@ from headcats.cli.answer import Answer
 from headcats.cli.console import note_unfinished, warn
 from headcats.evidence.comparison.revisions import judge_training
 from headcats.evidence.comparison.runs import Runs, read_runs
+from headcats.figures.colours import listed_colours
 from headcats.reports.text.answer import toy_model_warning
 from headcats.reports.text.revisions import changed_heads, judged_revisions, revision_findings, short_revisions
 from headcats.results.head_axes import HEAD
@@ -62,8 +63,6 @@ def map_training(runs: Runs, reading: MapSpec, *, csv: bool, answer: Answer) -> 
 
 
 def _tell(runs: Runs, reading: MapSpec, answer: Answer) -> tuple[xr.Dataset, MapSpec]:
-    from headcats.figures.colours import listed_colours  # with plotly, which completion does without
-
     refuse_unused(reading.options.keys() & {"effect", "sign"}, by="A map over revisions")
     for run in runs.values():
         note_unfinished(run)

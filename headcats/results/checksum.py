@@ -34,11 +34,6 @@ def checksum(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=_DIGITS // 2).hexdigest()
 
 
-def text_checksum(data: bytes) -> str:
-    """`checksum` of text, the same whether its lines end in LF or in CR LF."""
-    return checksum(_in_lf(data))
-
-
 def _in_lf(text: bytes) -> bytes:
     return text.replace(b"\r\n", b"\n")
 

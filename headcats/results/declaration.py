@@ -96,7 +96,7 @@ class Declaration:
         figure: Figure that draws a block, by its registered name; "" for none.
         figure_heads: Order of the axes of that figure that name heads: "layer-head", or "" where there are none.
         reader: Call that reads a block, such as "hc.categorize".
-        selection: Rule by which a block sorts heads, for maps and attention views; None where it does not.
+        selection: Rule by which a block sorts heads, for maps and attention; None where it does not.
         needs: Requirement of the tasks: "exact answers", "two categories", or "".
         suite: A bundled suite whose tasks have that.
         control_of: Method that this one is a control of; "" for none.

@@ -57,14 +57,12 @@ class Table(Finding):
     Attributes:
         columns: Heads of the columns; several may be "".
         numeric: Columns of numbers, flush right.
-        optional: Columns that a narrow terminal leaves out, the first of them first.
         colours: Text of a cell -> its colour, `#rrggbb`.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: frozenset[str] = frozenset()
-    optional: tuple[str, ...] = ()
     colours: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -106,12 +104,11 @@ def table(
     rows: Iterable[Sequence[str]],
     *,
     numeric: Iterable[str] = (),
-    optional: Iterable[str] = (),
     **fields: Any,
 ) -> Table:
     """A table of lists; `fields` are those of its title."""
     held = tuple(map(tuple, rows))
-    return Table(id, fields, columns=tuple(columns), rows=held, numeric=frozenset(numeric), optional=tuple(optional))
+    return Table(id, fields, columns=tuple(columns), rows=held, numeric=frozenset(numeric))
 
 
 @functools.cache

@@ -18,10 +18,10 @@ from headcats.results.tables import table_bytes
 from headcats.results.whole_file import below_a_file, check_links, write_whole
 from headcats.results.writer import held_for_writing
 
-VIEWS, INDEX = "views", "index.json"
+ATTENTION = "attention.json"
 KEPT = ".kept"
 """Folder of tables that can be computed again; hidden, as it is no part of the results."""
-_PARTS = (MANIFEST, SUITE_FILE, DESCRIPTORS_FILE, BLOCKS, VIEWS, KEPT, "evidence*")
+_PARTS = (MANIFEST, SUITE_FILE, DESCRIPTORS_FILE, BLOCKS, ATTENTION, KEPT, "evidence*")
 
 
 class ResultsFolder(BlockFiles):

@@ -36,8 +36,8 @@ def merge(
     """Join results of one plan and one model into a new folder: the union of their tasks and methods.
 
     A joint method is joined from its finished parts (relations, seeds): the union of those too. The suite, which the
-    prompts of every task depend on, is the same in all folders. Tests, robustness, views and pages are of one folder
-    each, and are not taken along.
+    prompts of every task depend on, is the same in all folders. Tests, robustness, attention and pages are of one
+    folder each, and are not taken along.
 
     Args:
         folders: Results, as `load` takes them; where two hold the same block it must have the same fingerprint.

@@ -93,7 +93,7 @@ class StudyOptions(_Checked, PlanOptions):
     Attributes:
         suite: Suite of tasks: its name, your file or folder of data (JSON, CSV, ...), or your code as
             path/to/file.py:name or module:name. Or a `Suite` (see `hc.suite`), or a list of tasks and task names. The
-            results hold it, with its pairs: `hc.run_evidence`, `hc.write_views` and the command line need nothing else.
+            results hold it, with its pairs: `hc.run_evidence` and the command line need nothing else.
         metrics: Metrics, the first of which decides on the gap. Names, or functions, which are registered under theirs.
         template: Prompt format: arrow, question, or chat (that of the model's tokenizer).
         methods: Methods, each as `name`, `name:option=value,option=value` or `name:option=value@positions` (last,

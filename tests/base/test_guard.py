@@ -163,7 +163,7 @@ def test_the_command_line_prints_the_sentence_and_their_traceback(
 ) -> None:
     (tmp_path / "mine.py").write_text(OWN_METRIC)
     monkeypatch.chdir(tmp_path)
-    command = ["run", "--suite", "mine.py:suite", "--metrics", "odds", "--n-prompts", "4", "--no-views", "--quiet"]
+    command = ["run", "--suite", "mine.py:suite", "--metrics", "odds", "--n-prompts", "4", "--no-attention", "--quiet"]
     monkeypatch.setattr(sys, "argv", ["headcats", *command, "--out", "results"])
     with pytest.raises(SystemExit) as stop:
         cli.main()

@@ -46,7 +46,7 @@ def run_quickly(headcats, counting_model_folder):
     """Function: further arguments -> `headcats run` of the counting suite, without pages that take time."""
 
     def command(*arguments) -> Done:
-        return headcats("run", "--model", counting_model_folder, *QUICK, "--no-views", *arguments)
+        return headcats("run", "--model", counting_model_folder, *QUICK, "--no-attention", *arguments)
 
     return command
 

@@ -133,7 +133,6 @@ def test_too_few_prompts_are_said_with_a_number_that_is_enough(printed):
     write(Path("r"), {PATCH: (0, 0)}, items=3, n_prompts=3)
     text = " ".join(printed(100, "map", "r").split())
     n = int(re.search(r"too few prompts, try `--n-prompts (\d+)`", text)[1])
-    assert text.partition("Next:")[2].startswith(" `hc.run(model")  # no command names this model
     assert "reaches q" not in text
     write(Path("enough"), {PATCH: (0, 0)}, items=n, n_prompts=n)
     assert "oo few prompts" not in printed(100, "map", "enough")
@@ -150,10 +149,6 @@ def test_comparisons_say_what_agrees_and_what_moves(printed):
     both = " ".join(printed(100, "compare", "a", "b").split())
     assert re.match("Under all 2 .*: Algorithmic L0H0; Knowledge L0H0.", both)
     assert re.search("! .* differ in plan seed", both)
-    write(Path("c"), {PATCH: (0, 0)}, weights="other")
-    models = printed(100, "compare", "a", "c")
-    assert len(models.rstrip().split("\n")) <= MOST_LINES
-    assert re.search(r"Algorithmic a 1 \d+ 0\.12 0\.00 0\.00", " ".join(models.replace("│", " ").split()))
 
 
 @pytest.mark.parametrize(

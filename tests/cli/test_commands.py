@@ -19,7 +19,7 @@ from headcats.base.registry import names
 from headcats.cli.commands import callback
 
 COMMANDS = (
-    "run", "validate", "plan", "map", "report", "figure", "compare", "diff", "evidence", "views", "merge", "export",
+    "run", "validate", "plan", "map", "report", "figure", "compare", "evidence", "merge", "export",
     "push", "list",
 )  # fmt: skip
 
@@ -87,10 +87,9 @@ def test_an_answer_that_a_full_disk_does_not_take_is_one_sentence(monkeypatch, c
         assert [line.partition(":")[0] for line in lines] == ["Error"], arguments
 
 
-def test_commands_that_are_named_can_be_pasted(headcats, counting_run, counting_model_folder):
+def test_commands_that_are_named_can_be_pasted(headcats, counting_run):
     shutil.copytree(counting_run, "my run")
-    shown = headcats("views", "my run", "--model", counting_model_folder, "--heads", 1, "--prompts", 1)
-    assert "`headcats report 'my run'`" in shown.text
+    assert "headcats report 'my run'" in headcats("compare", "my run", "--halves", 0).text
     assert "`headcats run --out 'not there'`" in headcats("map", "not there").text
 
 

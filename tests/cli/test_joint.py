@@ -69,8 +69,7 @@ REFUSED = {
     "map r --method word_weights --rule fdr:alpha=0.01": ("fdr",),
     "map r --method spoken_probe": ("spoken_probe sorts no heads",),
     "map r --method word_weights --metric prob": ("--metric",),
-    "map r --and word_weights": ("--and", "word_weights"),
-    "map r --and mean_ablation": ("only word_weights.",),
+    "map r --method mean_ablation": ("only word_weights.",),
     "figure gate_scores r --out x.html": ("--methods made_gates",),
     "figure head_grid r --out x.html": ("`headcats figure head_scores ",),
     "compare r": ("word_weights", "`headcats figure head_scores "),
@@ -99,23 +98,6 @@ def test_gates_have_a_map_and_figures_of_their_own(headcats, two_methods):
     asked = ["figure", "overlap_map", two_methods, "--method", SMALL_GATES, "--out", "f.html"]
     done = headcats(*asked, "--sign", "suppressing", "--rule", "top_fraction:p=0.1")
     assert done.code == 0, done.err
-
-
-@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")  # one task is enough
-def test_heads_of_two_methods(headcats, two_methods):
-    asked = ["map", two_methods, "--method", "word_weights", "--and", "made_gates", "--json"]
-    done = headcats(*asked)
-    assert done.code == 0, done.err
-    made = json.loads(done.out)
-    blocks = hc.suite_blocks(hc.load(two_methods))
-    weights, gates = (hc.categorize(blocks[label]) for label in ("word_weights", SMALL_GATES))
-    for entry in made["categories"]:
-        first, other = (members.member.sel(category=entry["category"]) == 1 for members in (weights, gates))
-        sizes = [int(heads.sum()) for heads in (first & other, first, other)]
-        assert [entry[key] for key in ("heads", "first", "other")] == sizes
-    assert made["and"] == SMALL_GATES
-    assert len(list(two_methods.glob("overlap_map-word_weights-and-made_gates*.html"))) == 1
-    headcats(*asked, "--min-tasks", "2").check_one_message("two joint methods")
 
 
 @pytest.mark.usefixtures("of_mini", "no_page")

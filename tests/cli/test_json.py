@@ -61,8 +61,8 @@ def test_run(answered, counting_model_folder):
     assert "accuracy 0.00" in refused.pop("shifted")
     assert set(refused.values()) == {None}
     assert {row["head"] for row in found["map"]["heads"]} == {"L0H0"}
-    assert found["files"] == {"map": "r/overlap_map.html", "report": "r/report.html"}
-    assert found["views"] == ["r/views/knowledge.html"]
+    files = {"map": "overlap_map.html", "attention": "attention.json", "report": "report.html"}
+    assert found["files"] == {name: f"r/{file}" for name, file in files.items()}
 
 
 @pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
@@ -168,15 +168,6 @@ def test_report(headcats, answered, results, monkeypatch):
     assert Path("page.html").read_text(encoding="utf-8") == "mean_ablation@all"
     for wrong in (["--method", "no_method"], ["--out", "page.pdf"]):
         headcats("report", results, *wrong, "--json").check_one_message(wrong[1])
-
-
-def test_views(answered, counting_run, counting_model_folder, tmp_path):
-    # Their model is a folder that they keep the path of: as far from this copy as from the original.
-    folder = shutil.copytree(counting_run, tmp_path / "r")
-    found = answered("views", folder, "--model", counting_model_folder, "--heads", 1, "--prompts", 1)
-    assert [row["heads"] for row in found["views"]] == [["L0H0"], ["L0H0"]]
-    assert all(Path(path).exists() for path in found["files"].values())
-    assert list(found["left_out"]) == ["Algorithmic"]
 
 
 def test_merge(headcats, answered):

@@ -7,21 +7,15 @@ import re
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 from results.folders import change_manifest
 
 import headcats as hc
 from headcats.base.errors import StatisticsWarning
-from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import map_tables
 from headcats.categories.new_task import NEW_TASK
 from headcats.evidence.verdicts import VERDICTS
-from headcats.reports.text.suggestions import read_map
 from headcats.results.descriptors import DESCRIPTORS
-from headcats.results.loading import open_results
-from headcats.results.place import find_place
-from headcats.results.run_results import STATE, RunResults
+from headcats.results.run_results import STATE
 from headcats.results.tables import read_table, table_bytes
 
 
@@ -49,23 +43,6 @@ def test_map_writes_the_head_list(headcats, results):
     assert [row["tasks"] for row in rows] == expected["tasks"].tolist()
 
 
-@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
-def test_map_lists_every_head(headcats, results):
-    done = headcats("map", results, "--csv", "--all")
-    assert done.code == 0, done.err
-    rows = list(csv.DictReader((results / "heads-all.csv").read_text(encoding="utf-8").splitlines()))
-    overlap = map_tables(RunResults(hc.load(results)).without_untried(), MapSpec())["overlap"]
-    assert len(rows) == overlap["member"].size
-    for row in rows:
-        layer, head = map(int, re.fullmatch(r"L(\d+)H(\d+)", row["head"]).groups())
-        cell = overlap.sel(category=row["category"], layer=layer, head=head)
-        has_number = bool(np.isfinite(cell["effect"]))
-        state = "in" if cell["member"] == 1 else "undecided" if cell["undecided"] else "out"
-        assert row["outcome"] == (state if has_number else "not judged")
-        assert float(row["effect"] or "nan") == pytest.approx(cell["effect"].item(), nan_ok=True)
-    headcats("map", results, "--all").check_one_message("--all")
-
-
 def test_maps_of_other_options_do_not_replace_the_first(headcats, results):
     assert headcats("map", results, "--csv").code == 0
     first = {name: (results / name).read_bytes() for name in ("overlap_map.html", "heads.csv")}
@@ -85,7 +62,7 @@ def test_maps_of_other_options_do_not_replace_the_first(headcats, results):
 def test_a_map_of_a_run_that_was_stopped_says_so(headcats, results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "stopped")
     change_manifest(copy, lambda manifest: manifest["requested"].extend(["later", "last"]))
-    done = headcats("map", copy, "--and", "denoising_patch")  # refused, so that nothing is scored
+    done = headcats("map", copy, "--positions", "first")  # refused, so that nothing is scored
     assert re.search(r"4 of 6 .*later, last", done.text)
 
 
@@ -132,18 +109,3 @@ def test_an_old_test_in_a_folder_that_cannot_be_written_is_said_and_not_shown(he
     assert done.code == 0
     assert re.search(r"earlier\s+state.*`headcats evidence 'my run'`", done.text, re.DOTALL)
     assert not any(verdict in done.text for verdict in VERDICTS)
-
-
-@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
-def test_what_is_read_of_both_methods_is_in_the_names_of_files(results):
-    run = open_results(find_place(results)).without_untried()
-    readings = [{}, {"rule": "threshold:value=0.2", "sign": "suppressing"}]
-    both = [read_map(run, MapSpec.parse(**options), other="mean_ablation") for options in readings]
-    more = both[1].suffix.removeprefix(both[0].suffix)
-    assert "threshold" in more
-    assert "suppressing" in more
-    assert [result.methods for result in both] == [("denoising_patch@last", "mean_ablation@all")] * len(readings)
-    first, other = (
-        hc.categorize(hc.score(run.tree, method=method)).member == 1 for method in ("denoising_patch", "mean_ablation")
-    )
-    assert bool(((both[0].tables["members"].member == 1) == (first & other)).all())

@@ -96,7 +96,9 @@ def test_a_study_file_says_what_to_run_and_options_win(headcats, asked, tmp_path
         """,
         encoding="utf-8",
     )
-    done = headcats("run", path, "--seed", 4, "--tasks", "always_c", "--out", "from-option", "--quiet", "--no-views")
+    done = headcats(
+        "run", path, "--seed", 4, "--tasks", "always_c", "--out", "from-option", "--quiet", "--no-attention"
+    )
     assert done.code == 130
     (study,) = asked
     expected = {"model": "elsewhere", "seed": 4, "n_prompts": 12, "n_demos": 2, "methods": ["zero_ablation"],
@@ -176,7 +178,7 @@ def test_stopping_while_a_model_is_loaded_is_one_line_too(run_quickly, headcats,
 THREE = ("--tasks", "always_a,always_b,always_c")
 SHORT = ("--methods", "denoising_patch")
 ENDINGS = [
-    ((*THREE[:1], "always_a,always_c", *SHORT, "--n-prompts", "2"), 0, "run"),
+    ((*THREE[:1], "always_a,always_c", *SHORT, "--n-prompts", "2"), 0, "report"),
     (("--suite", "own.csv"), 30, "evidence"),
     (("--suite", "own.csv", *SHORT), 2, "report"),
 ]
@@ -186,7 +188,7 @@ MORE_ENDINGS = [
     (("--methods", "mean_ablation:reference=task", *THREE), 0, "compare"),
     (("--suite", "own.csv"), 20, "compare"),
     (("--suite", "own.csv"), 120, "evidence"),
-    (("--suite", "own.csv", "--n-prompts", "2", *SHORT), 30, "run"),
+    (("--suite", "own.csv", "--n-prompts", "2", *SHORT), 30, "report"),
 ]
 
 
@@ -207,14 +209,14 @@ def own_file(n: int) -> str:
 def test_the_commands_that_a_run_ends_in_can_be_run(headcats, counting_model_folder, tmp_path, options, n, following):
     (tmp_path / "here" / "own.csv").write_text(own_file(n), encoding="utf-8")
     usual = [] if n else QUICK
-    done = headcats("run", "--model", counting_model_folder, *usual, "--no-views", *options)
+    done = headcats("run", "--model", counting_model_folder, *usual, "--no-attention", *options)
     assert done.code == 0, done.err
     told = re.findall(r"`(headcats [^`]*)`", done.out)
     assert [command.split()[1] for command in told] == [following, "map"]
     if n == 2:
         assert re.findall(r"--n-prompts \d+|least \d+", done.out) == ["least 40"]
     for command in told:
-        again = headcats(*shlex.split(command)[1:], *["--no-views"] * command.startswith("headcats run"))
+        again = headcats(*shlex.split(command)[1:])
         assert again.code == 0, (command, again.err)
 
 

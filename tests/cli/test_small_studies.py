@@ -42,12 +42,11 @@ STUDIES: dict[str, Callable[[Path], Path]] = {
 }
 COMMANDS = [
     "map r --details",
-    "map r --csv --all",
+    "map r --csv",
     "map r --json",
     "map r --effect task_specific",
     "map r --sign suppressing --min-tasks 1",
     "compare r --halves 1 --details",
-    "diff r r",
     "merge r --out all",
     *(f"export r --format {format} --out effects.{format}" for format in ("csv", "parquet", "mib")),
     *(f"figure {name} r --out figure.html" for name in names("figure")),

@@ -25,7 +25,7 @@ WITHOUT_A_SOURCE = {
     "make_suite", "methods.AnsweredText", "methods.Declaration", "methods.Selection",
     "methods.Strength", "methods.add_preset", "methods.declare", "methods.preset", "methods.task_texts",
     "metrics.Rest", "metrics.Targets", "metrics.metric", "push", "report", "rules.Cutoffs", "rules.Rule",
-    "rules.rule", "run", "run_series", "suite", "suite_blocks", "task", "task_prompts", "write_views",
+    "rules.rule", "run", "run_series", "suite", "save_attention", "suite_blocks", "task", "task_prompts",
 }  # fmt: skip
 # Nothing that fits their types is refused.
 WITHOUT_ERRORS = {

@@ -37,7 +37,7 @@ def results(tmp_path: Path) -> Path:
     path = folders.folder(tmp_path / "results", "plural", "capital")
     ResultsFolder(path).write_suite('{"tasks":[]}')
     (path / "evidence.nc").write_bytes(table_bytes(folders.block()))
-    for name in ("report.html", "views/knowledge.html", "views/index.json", "heads.csv", ".hidden.nc", ".a/b.nc"):
+    for name in ("report.html", "attention.json", "heads.csv", ".hidden.nc", ".a/b.nc"):
         (path / name).parent.mkdir(exist_ok=True)
         (path / name).write_text("not to be shared", encoding="utf-8")
     return path
@@ -220,7 +220,7 @@ class TestRead:
     def test_what_writes_into_results_names_the_way(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         with pytest.raises(StorageError, match="headcats merge hf://somebody/toy"):
-            hc.write_views("mini", Path(ADDRESS))
+            hc.save_attention("mini", Path(ADDRESS))
         assert list(tmp_path.iterdir()) == []
 
 

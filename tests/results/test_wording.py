@@ -35,10 +35,6 @@ def test_every_identifier_has_a_template():
      "back more than the clean prompt). Task-specific effects alone: `--effect task_specific`.")),
     ("answer.chance", {"n": 1, "k": 2, "expected": 0.42, "p": 0.0003},
      "1 head is in 2 categories; chance within layers gives 0.4 (p 0.0003)."),
-    ("agreement.lowest", {"category": "c", "jaccard": 0.5, "median": line("agreement.median", n=3, jaccard=0.75),
-                          "first": "a", "n_first": 1, "second": "b", "n_second": 2, "spearman": float("nan")},
-     ("c: the lowest agreement is Jaccard 0.50 (median of 3 pairs 0.75), between a (1 head) and b (2 heads); "
-     "Spearman of effects -.")),
     ("caution.unfinished", {"tasks": list("abcdefghij")},
      "The run was stopped before it came to a, b, c, d, e, f, g, h and 2 more: the same command goes on with it."),
     ("evidence.error_rate", {"n": 200, "tasks": 40, "units": 19, "rate": 0.005},

@@ -64,7 +64,7 @@ def test_nothing_of_ray_is_imported_by_the_command_line() -> None:
 # ---------------------------------------------------------------------------------------------------- on two nodes
 @pytest.mark.slow
 def test_the_numbers_are_those_of_one_process(study: Study, on_nodes: Path) -> None:
-    assert study.states(hc.load(on_nodes)) == {"same bits"}
+    assert study.compared(hc.load(on_nodes)) == "same bits"
     found = ResultsFolder(on_nodes).read_manifest()
     plain = hc.load(on_nodes)
     assert found is not None
@@ -85,7 +85,7 @@ def test_what_is_finished_is_not_done_again(study: Study, nodes: Any, on_nodes: 
     lost = out / "blocks" / "mean_ablation@all.nc"
     lost.unlink()
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*.nc") if path.name != "descriptors.nc"}
-    assert study.states(study.run(nodes.address, out)) == {"same bits"}
+    assert study.compared(study.run(nodes.address, out)) == "same bits"
     assert lost.exists()
     assert {path: path.stat().st_mtime_ns for path in before} == before
 

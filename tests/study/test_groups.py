@@ -67,7 +67,7 @@ def test_a_model_without_groups_is_refused_before_anything_is_written(mini: Any,
 
 
 def test_what_takes_single_heads_refuses_groups_by_name(model: Any, folder: Path) -> None:
-    for take in (hc.run_evidence, hc.write_views):
+    for take in (hc.run_evidence, hc.save_attention):
         with pytest.raises(OptionError, match=rf"{GROUPS}@last .*denoising_patch@last"):
             take(model, folder, method=GROUPS)
     # Where none is named, single heads are taken.

@@ -192,7 +192,7 @@ def test_a_series_with_a_damaged_list_and_manifest_is_made_whole_again(checkpoin
     with pytest.raises(DamagedFileError, match="is damaged"):
         hc.load(path)
     assert list(hc.run_series(checkpoints, STEPS, out=path, **PLAN)) == STEPS
-    assert set(hc.diff(path / "step20", folder / "step20").state.values.tolist()) == {"same bits"}
+    assert hc.load(path / "step20").equals(hc.load(folder / "step20"))
 
 
 def test_a_head_that_takes_the_place_of_another_is_found(folder):

@@ -126,7 +126,7 @@ def test_what_results_name_as_their_suite_is_not_opened(model, tmp_path, monkeyp
     ResultsFolder(folder).write_manifest(replace(manifest, suite_source=source, beside=()))
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setattr("headcats.tasks.suites.load_files", None)
-    for use in (lambda: hc.run_evidence(model, folder, **QUICK), lambda: hc.write_views(model, folder)):
+    for use in (lambda: hc.run_evidence(model, folder, **QUICK), lambda: hc.save_attention(model, folder)):
         with pytest.raises(PlanError, match=r"nobody's.*--suite"):
             restored_study(RunResults(hc.load(folder)))
         with pytest.raises((PlanError, DataError)):

@@ -9,11 +9,8 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 
 from headcats.base.errors import DataError, check_count
-from headcats.evidence.comparison.method_grid import method_scores
-from headcats.results.cached_tables import cached_tables
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import cell_name, head_coords, unit_of
-from headcats.results.run_results import RunResults
 from headcats.statistics.agreement import pairwise
 from headcats.statistics.multiplicity import benjamini_hochberg
 from headcats.statistics.random_streams import stream
@@ -109,15 +106,6 @@ def method_agreement(strength: xr.Dataset, *, draws: int = DRAWS, seed: int = 0)
     table = table.assign_coords({name: strength[name] for name in along})
     table.attrs = {**strength.attrs, "top": top, "draws": draws}
     return table.assign_attrs(reading="\n".join(map(str, _findings(table))))
-
-
-def run_agreement(run: RunResults) -> xr.Dataset:
-    """`method_agreement` of all methods of a run, kept beside its blocks."""
-
-    def compute() -> dict[str, xr.Dataset]:
-        return {"agreement": method_agreement(method_scores(run.tree))}
-
-    return cached_tables(run, "agreement of methods", ("agreement",), compute)["agreement"]
 
 
 def _checked(strength: xr.Dataset, draws: int) -> tuple[Float[np.ndarray, "method group place"], tuple[int, int], int]:

@@ -1,1 +1,1 @@
-"""Attention views: pages that show where the heads of every category look, on prompts of their tasks."""
+"""Where heads look: those of every category, on a prompt of its tasks, for the page; and any of them, in any text."""

@@ -20,8 +20,6 @@ from headcats.prompts.tokens import bos_of, encode, unknown_text
 from headcats.reports.attention.examples import token_text
 from headcats.reports.attention.pictures import Pattern, draw, tokens_that_fit
 
-# The same for all heads and texts: a full cell is all of a token's attention.
-_DARKEST = 1.0
 # Pixels: of a picture, of the labels beside its cells, and of a cell.
 _WIDEST, _LABELS, _CELL = 960, 140, 24
 _TEMPLATE = Path(__file__).with_name("inline.html.jinja")
@@ -50,7 +48,7 @@ class TextAttention:
         tokens = [str(token) for token in last["to_token"].values]
         name = uuid.uuid4().hex
         pictures = {
-            str(of_head["head"].item()): Pattern(f"attention-{name}-{place}", tokens, of_head.values, _DARKEST)
+            str(of_head["head"].item()): Pattern(f"attention-{name}-{place}", tokens, of_head.values)
             for place, of_head in enumerate(last)
         }
         drawn = draw(list(pictures.values()))
@@ -69,8 +67,7 @@ def attention(model: Any, text: str, *, heads: Sequence[Any]) -> TextAttention:
 
     In a picture, a row is a token that looks and a column one that is looked at; the darker a cell, the more of its
     attention (full colour: all of it) the row gives to the column. Attention says where a head looks, not what it does
-    with what it finds there. Pictures are those of circuitsvis, as in `hc.write_views`, and load nothing from the
-    network. One forward pass.
+    with what it finds there. Pictures are those of circuitsvis, and load nothing from the network. One forward pass.
 
     Args:
         model: As in `hc.run`; it needs a tokenizer.

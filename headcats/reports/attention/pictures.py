@@ -27,12 +27,11 @@ class Pictures(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """One picture, drawn into an `element` of the page; the weight `darkest` and those above have the full colour."""
+    """One picture, drawn into an `element` of the page; all of a token's attention has the full colour."""
 
     element: str
     tokens: Sequence[str]
     weights: Float[np.ndarray, "pos pos"]
-    darkest: float
 
 
 def tokens_that_fit(length: int, *, pictures: int) -> int:
@@ -51,7 +50,7 @@ def draw(patterns: Sequence[Pattern]) -> Pictures:
         picture = attention_pattern(
             tokens=labels,
             attention=_numbers(pattern.weights),
-            max_value=pattern.darkest,
+            max_value=1.0,
             min_value=0.0,
             positive_color=_COLOUR,
         )

@@ -14,7 +14,6 @@ from headcats.figures.head_tasks import head_tasks
 from headcats.figures.hero_map import hero_panel
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn
-from headcats.reports.page.python_lines import figure_lines
 from headcats.reports.text.answer import agreements, certainty, headline, toy_model_warning
 from headcats.reports.text.short import short_map
 from headcats.results.finding import Finding, line
@@ -91,7 +90,7 @@ def first_screen(material: Material) -> FirstScreen:
     if material.scored is None:
         return FirstScreen(ran, (line("answer.no_map"),), joint, (), ())
     result = material.tested
-    shown = tuple(_shown(material, result, each, place) for place, each in enumerate(result.all))
+    shown = tuple(_shown(result, each, place) for place, each in enumerate(result.all))
     sure = (*certainty(result), *agreements(result), *joint)
     return FirstScreen(ran, tuple(headline(result)), sure, tuple(material.doubts()), shown)
 
@@ -117,7 +116,7 @@ def _joint(material: Material) -> Iterator[Finding]:
         yield line("answer.by_joint" if material.is_of(label) else "answer.joint", label=label, size=size)
 
 
-def _shown(material: Material, result: MapResult, each: MapResult, place: int) -> MapShown:
+def _shown(result: MapResult, each: MapResult, place: int) -> MapShown:
     grid = hero_panel(each.overlap)
     views, grid = grid.views, replace(grid, views={})
     for trace, seen in zip(grid.traces, next(iter(views.values())), strict=False):
@@ -125,17 +124,15 @@ def _shown(material: Material, result: MapResult, each: MapResult, place: int) -
         # What the pointer shows is made of the numbers that the page has of every head.
         trace.update(customdata=None, text=trace.text if trace.type == "scatter" else None, hovertemplate=None)
     figure = grid.draw().update_traces(hoverinfo="none", selector={"type": "heatmap"})
-    code = figure_lines(material.place, each.spec if material.tables else None, 'overlap_map(overlap, layout="hero")')
-    hero = Drawn(f"hero_{place}", figure, line("map.figure"), heads="layer-head", code=code)
-    return MapShown(each.name, hero, views, tuple(cards(result, each)), _by_task(material, each, place))
+    hero = Drawn(f"hero_{place}", figure, line("map.figure"), heads="layer-head")
+    return MapShown(each.name, hero, views, tuple(cards(result, each)), _by_task(each, place))
 
 
-def _by_task(material: Material, each: MapResult, place: int) -> Drawn | None:
+def _by_task(each: MapResult, place: int) -> Drawn | None:
     if not each.inside.any():
         return None
     figure = head_tasks(each.tables["scores"], members=each.overlap)
-    code = figure_lines(material.place, each.spec if material.tables else None, "head_tasks(scores, members=overlap)")
-    return Drawn(f"head_tasks_{place}", figure, line("map.by_task_figure"), heads="head-task", code=code)
+    return Drawn(f"head_tasks_{place}", figure, line("map.by_task_figure"), heads="head-task")
 
 
 def cards(result: MapResult, shown: MapResult) -> Iterator[Card]:

@@ -75,7 +75,6 @@ def document(
         tabs=tabs,
         settled=round(100 * SETTLED),
         marks=MARKS,
-        linked_pages=bool(material.views),
         views=Markup(json.dumps([each.views for each in first.maps] if first else []).replace("</", "<\\/")),
         payloads=payloads.items(),
         style=Markup(style),

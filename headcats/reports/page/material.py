@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import xarray as xr
@@ -15,16 +16,14 @@ from headcats.base.errors import HeadcatsError, StatisticsWarning
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import kept_scores
-from headcats.evidence.comparison.method_agreement import run_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import (
     Robustness,
     Saved,
-    SavedView,
     robustness_folder,
+    saved_attention,
     saved_evidence,
     saved_robustness,
-    saved_views,
 )
 from headcats.reports.text.answer import (
     approximated,
@@ -79,12 +78,7 @@ class Material:
 
     def is_of(self, label: str) -> bool:
         """True if the page is of this joint method."""
-        return self.joint is not None and label in self.joint.methods
-
-    @property
-    def folder(self) -> Path | None:
-        """The folder with the files of the results."""
-        return None if self.place is None else self.place.folder
+        return self.joint is not None and label == self.joint.method
 
     @cached_property
     def evidence(self) -> list[xr.DataTree]:
@@ -92,11 +86,6 @@ class Material:
         saved = self._evidence.contents
         tests = [saved[name] for name in self._evidence_names if name in saved]
         return tests if self.test is None else [self.test, *tests]
-
-    @cached_property
-    def other_evidence(self) -> dict[str, xr.DataTree]:
-        """Saved tests of categories that were made in another way, by the name of their folder."""
-        return {name: tree for name, tree in self._evidence.contents.items() if name not in self._evidence_names}
 
     @property
     def unusable_evidence(self) -> dict[str, str]:
@@ -137,18 +126,9 @@ class Material:
         return [self.spec.evidence_folder(self.run, ablated=positions) for positions in ("last", "all")]
 
     @cached_property
-    def views(self) -> list[SavedView]:
-        """Attention views that lie in the folder."""
-        return list(self._views.contents.values())
-
-    @property
-    def unusable_views(self) -> dict[str, str]:
-        """File of a view that cannot be shown -> why."""
-        return self._views.problems
-
-    @cached_property
-    def _views(self) -> Saved[SavedView]:
-        return saved_views(self.run)
+    def attention(self) -> Saved[dict[str, Any]]:
+        """Where heads of each category look, as it is saved."""
+        return saved_attention(self.run)
 
     @cached_property
     def robustness(self) -> Saved[Robustness]:
@@ -209,19 +189,6 @@ class Material:
             return None
 
     @cached_property
-    def agreement(self) -> xr.Dataset | None:
-        """Agreement of all methods (`hc.evidence.method_agreement`); None for a single one."""
-        judging = [label for label in self.run.scored if not self.run.declarations[str(label)].control_of]
-        if len(judging) + len(self.run.joint_blocks) < 2:
-            return None
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", StatisticsWarning)
-                return run_agreement(self.run)
-        except HeadcatsError:
-            return None
-
-    @cached_property
     def paths(self) -> list[tuple[str, str, str, str]]:
         """Task, method@positions, path and outcome of the self-check, for every block of a task."""
         return [(task, label, record.path, record.self_check) for task, label, record in self.run.manifest.cells()]
@@ -236,7 +203,7 @@ class Material:
 
         "DIR" stands for a folder that the reader has to make: what it says is saved nowhere else.
         """
-        saves = name in ("evidence", "compare", "views")
+        saves = name in ("evidence", "compare")
         place = None if self.place is None or (saves and self.place.on_hub) else self.place
         folder = "DIR" if place is None else shlex.quote(place.shown)
         values = {} if self.map is None else self.map.options

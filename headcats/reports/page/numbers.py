@@ -12,20 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import plotly.colors
 import xarray as xr
 from jaxtyping import Float, Int16, Shaped
 
-from headcats.categories.map_result import MapResult
-from headcats.categories.map_spec import MapSpec
 from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
-from headcats.figures.colours import DIVERGING, listed_colours
+from headcats.figures.colours import listed_colours
 from headcats.reports.page.material import Material
-from headcats.reports.page.python_lines import figure_lines
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.finding import by_category
 from headcats.results.head_axes import ABSENT, HEAD, KV_HEAD, letter, noun
-from headcats.results.label import Label
 from headcats.results.visible import visible
 
 _EFFECT_FIELDS = ("effect", "low", "high", "q_value")
@@ -35,15 +30,11 @@ _STEP, _LARGEST, _MISSING = 1e-4, 32000, -32768
 _PER_DECADE = 1000
 _DESCRIPTIONS = 20_000
 """Characters for the names of what is packed."""
-_SEQUENTIAL = "Viridis"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Numbers `(row, layer, head)` of every head in each row: a task, a category or a group, as `dim` says.
-
-    `code` draws the row whose name is put in place of "{row}".
-    """
+    """Numbers `(row, layer, head)` of every head in each row: a task, a category or a group, as `dim` says."""
 
     label: str
     dim: str
@@ -51,7 +42,6 @@ class Rows:
     names: tuple[str, ...]
     groups: tuple[str, ...]
     values: Mapping[str, Float[np.ndarray, "row layer head"]]
-    code: str = ""
 
 
 @dataclass
@@ -77,11 +67,9 @@ def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]
         "letter": letter(material.unit),
         "noun": noun(material.unit),
         "kv_head": _kv_heads(material, grid),
-        "scales": {"effect": _scale(DIVERGING), "score": _scale(_SEQUENTIAL)},
         "missing": _missing(described),
-        "views": [
-            {"category": view.title, "href": material.address(view.path), "thumbnails": view.thumbnails}
-            for view in material.views
+        "attention": [
+            {"category": category, "thumbnails": pictures} for category, pictures in material.attention.contents.items()
         ],
         **_categories(material, grid),
     }
@@ -94,8 +82,7 @@ def _visible(content: Any) -> Any:
     if isinstance(content, str):
         return visible(content)
     if isinstance(content, dict):
-        lines = {key: visible(value, keep="\n") for key, value in content.items() if key == "code"}
-        return {key: _visible(value) for key, value in content.items()} | lines
+        return {key: _visible(value) for key, value in content.items()}
     return list(map(_visible, content)) if isinstance(content, list | tuple) else content
 
 
@@ -142,17 +129,15 @@ def deflated_json(content: Any) -> str:
 
 def _rows(material: Material, described: xr.Dataset | None, grid: tuple[int, int]) -> list[Rows]:
     """The mapped method by task and by category, then what is small, joint methods and descriptors, then all others."""
-    tables = [(label, "task", table, _code(material, label)) for label, table in material.scores.items()]
+    tables = [(label, "task", table) for label, table in material.scores.items()]
     if material.scored is not None:
-        reduced = [
-            (each.name, "category", each.tables["members"], _code(material, each)) for each in material.scored.all
-        ]
+        reduced = [(each.name, "category", each.tables["members"]) for each in material.scored.all]
         tables = [tables[0], *reduced, *tables[1:]]
     rows = []
-    for label, dim, table, code in tables:
+    for label, dim, table in tables:
         names, groups = (tuple(map(str, table[coordinate].values)) for coordinate in (dim, "category"))
         values = {name: _as_shown(name, _on_grid(table[name].astype(float), grid)) for name in _EFFECT_FIELDS}
-        rows.append(Rows(label, dim, "effect, in shares of the clean-corrupted gap", names, groups, values, code))
+        rows.append(Rows(label, dim, "effect, in shares of the clean-corrupted gap", names, groups, values))
     small = []
     if (strengths := material.strengths) is not None:
         for label in strengths["method"].values.tolist():
@@ -162,18 +147,6 @@ def _rows(material: Material, described: xr.Dataset | None, grid: tuple[int, int
             small.append(Rows(label, "group", str(table["reduction"].item()), names, names, values))
     n = 1 + len(material.scored.all) if material.scored is not None else 0
     return [*rows[:n], *small, *_described(described, grid), *rows[n:]]
-
-
-def _code(material: Material, rows: str | MapResult) -> str:
-    """Lines that draw a row of a method by task, or of a map by category; "" for what lies in no folder."""
-    if material.place is None:
-        return ""
-    if isinstance(rows, MapResult):
-        return figure_lines(
-            material.place, rows.spec if material.tables else None, "head_grid(members.sel(category=[{row}]))"
-        )
-    reading = MapSpec(Label.parse(rows), material.spec.metric)
-    return figure_lines(material.place, reading if material.tables else None, "head_grid(scores.sel(task=[{row}]))")
 
 
 def _as_shown(name: str, values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
@@ -245,10 +218,6 @@ def _verdicts(category: xr.Dataset, letter: str, grid: tuple[int, int]) -> str:
     return "".join(np.select(cases, ["-", letter, "s", "u"], "o").ravel().tolist())
 
 
-def _scale(name: str) -> list[list[Any]]:
-    return [[float(place), colour] for place, colour in plotly.colors.get_colorscale(name)]
-
-
 def _on_grid(
     values: xr.DataArray, grid: tuple[int, int], *, fill: Any = np.nan
 ) -> Shaped[np.ndarray, "*row layer head"]:
@@ -278,9 +247,8 @@ def _encoded(rows: Rows, *, start: int) -> tuple[dict[str, Any], bytes]:
         # All low bytes, then all high bytes: the latter hardly differ, and take next to no room.
         data += counts.astype("<i2", order="C").view(np.uint8).reshape(-1, 2).T.tobytes()
     about = {
-        "label": rows.label, "code": rows.code, "what": rows.dim, "unit": rows.unit, "names": list(rows.names),
+        "label": rows.label, "what": rows.dim, "unit": rows.unit, "names": list(rows.names),
         "groups": list(rows.groups), "fields": list(rows.values), "step": step, "start": start,
-        "signed": any(bool((array < 0).any()) for array in sizes.values()),
         "shape": list(next(iter(sizes.values())).shape),
     }  # fmt: skip
     return about, data

@@ -25,7 +25,6 @@ class Drawn:
     name: str
     figure: go.Figure
     alt: Finding
-    code: str
     heads: Literal["layer-head", "head-task", ""] = ""
 
 
@@ -60,11 +59,6 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Explorer:
-    """The choice of a method and a task, whose effects the page's script draws."""
-
-
-@dataclass(frozen=True)
 class Folded:
     """Parts behind a line that opens them."""
 
@@ -73,12 +67,12 @@ class Folded:
 
 
 def drawn_or_why_not(
-    name: str, draw: Callable[[], go.Figure], alt: Finding, code: str, heads: Literal["layer-head", ""] = ""
+    name: str, draw: Callable[[], go.Figure], alt: Finding, heads: Literal["layer-head", ""] = ""
 ) -> Drawn | Finding:
     """The figure that `draw` gives; a sentence where the data do not allow one, or where a user's figure fails."""
     try:
         with as_written("what it shows", again="The same `headcats run`"):
-            return Drawn(name, draw(), alt, code, heads)
+            return Drawn(name, draw(), alt, heads)
     # A probe at chance, a package that is not installed, or a table of another version.
     except (DataError, UnknownNameError, DamagedFileError) as error:
         return line("text.not_drawn", reason=error)
@@ -87,7 +81,7 @@ def drawn_or_why_not(
         return line("text.not_drawn", reason=error)
 
 
-Part = Finding | Drawn | Facts | Code | Link | Heading | Explorer | Folded
+Part = Finding | Drawn | Facts | Code | Link | Heading | Folded
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What other commands have saved in a results folder: evidence, robustness and attention views.
+"""What other commands have saved in a results folder: evidence, robustness and attention.
 
 Each carries the state of the results that it was made of; it is shown beside these alone.
 """
@@ -8,20 +8,20 @@ import functools
 import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import xarray as xr
 
-from headcats.base.errors import DamagedFileError, HeadcatsError, StorageError
+from headcats.base.errors import HeadcatsError, StorageError
 from headcats.categories.map_spec import EVIDENCE, EVIDENCE_TABLES, MapSpec
 from headcats.evidence.verdicts import VERDICTS
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.block_files import slug
-from headcats.results.checksum import json_content_of, read_file, text_checksum
-from headcats.results.folder import INDEX, VIEWS, ResultsFolder
+from headcats.results.checksum import json_content_of, read_file
+from headcats.results.folder import ATTENTION, ResultsFolder
 from headcats.results.place import Place
 from headcats.results.run_results import STATE, RunResults
 from headcats.results.tables import MixedTablesError, as_written, check_set, read_whole, set_bytes
@@ -29,7 +29,6 @@ from headcats.results.whole_file import check_path, write_whole
 from headcats.results.writer import held_for_writing
 
 T = TypeVar("T")
-_NAMED_AXES = frozenset({"category", "half", "other", "protocol", "side", "target", "task"})
 _AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
 
 
@@ -49,17 +48,6 @@ class Saved(Generic[T]):
 
     contents: dict[str, T]
     problems: dict[str, str]
-
-
-@dataclass(frozen=True)
-class SavedView:
-    """One page of attention patterns, with the thumbnails of its heads."""
-
-    path: Path
-    title: str
-    content: str
-    by: str
-    thumbnails: Mapping[str, Mapping[str, Any]]
 
 
 class EarlierStateError(StorageError):
@@ -106,7 +94,6 @@ def _tree(test: Path, run: RunResults) -> xr.DataTree:
     check_set(nodes.values())
     tree = xr.DataTree.from_dict(nodes)
     with as_written(str(test), again=again):
-        _check_names(nodes.values())
         relabelling = nodes["/relabelling"][["verdict", "error_rate"]]
         if unknown := set(relabelling["verdict"].values.tolist()) - set(VERDICTS):
             raise ValueError(f"verdict {unknown.pop()!r:.20}")
@@ -126,14 +113,6 @@ def _tree(test: Path, run: RunResults) -> xr.DataTree:
         check_current(attrs if is_there else {}, reading.state(run), again=f"{again[:-1]}{flags}`")
         tree.attrs[STATE] = str(attrs[STATE])
     return tree
-
-
-def _check_names(tables: Iterable[xr.Dataset]) -> None:
-    """Refuse tables that lack the names along an axis, in whose place xarray would put numbers: a ValueError."""
-    for table in tables:
-        named = {name for name, labels in table.coords.items() if labels.dtype.kind in "OU"}
-        if lacking := sorted(_NAMED_AXES.intersection(map(str, table.dims)) - named):
-            raise ValueError(f"no names along {', '.join(lacking)}")
 
 
 def robustness_folder(reading: MapSpec) -> str:
@@ -191,63 +170,37 @@ def _robustness(home: Path, folder: Path, run: RunResults) -> Robustness:
             raise MixedTablesError(f"{home} lacks {', '.join(gone)}. {again} makes it again.")
     tables = {name: results.read_table(home / name, again=again) for name in names}
     check_set([agreement, *tables.values()])
-    with as_written(str(home), again=again):
-        _check_names([agreement, *tables.values()])
     halves = tables.pop(_HALVES, None)
     members = {str(table.attrs.get("protocol", name)): table for name, table in tables.items()}
     return Robustness(agreement, members, left_out, halves)
 
 
-def saved_views(run: RunResults) -> Saved[SavedView]:
-    """The views that `views/index.json` in the folder of a run lists, by file."""
+def saved_attention(run: RunResults) -> Saved[dict[str, Any]]:
+    """Category -> `thumbnails` of its heads, as `hc.save_attention` saved them."""
+    saved = Saved[dict[str, Any]]({}, {})
     if run.place is None:
-        return Saved({}, {})
+        return saved
     folder = run.place.folder
-    home = folder / VIEWS
+    file = folder / ATTENTION
     try:
-        check_path(home)
+        check_path(file)
+        if file.is_file():
+            content = json.loads(json_content_of(read_file(file)))
+            check_current(content, run.state([str(content.get("method"))]))
+            for entry in content["categories"]:
+                saved.contents[str(entry["category"])] = _thumbnails(entry["thumbnails"])
+        return saved
     except StorageError as error:
-        return Saved({}, {VIEWS: without_place(error, folder)})
-    if not (home / INDEX).is_file():
-        return Saved({}, {})
-    views = functools.partial(_views, home, run)
-    try:
-        try:
-            return read_whole(views, folder)
-        except MixedTablesError:
-            return views(mixed="named")
-    except EarlierStateError as error:
-        return Saved({}, {VIEWS: str(error)})
-    except DamagedFileError as error:
-        problem = f"it is damaged: {error}"
+        problem = without_place(error, folder)
     except OSError as error:
         problem = f"it cannot be read ({error.strerror or type(error).__name__})"
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        problem = "it is damaged: its entries are not those of a list of views"
-    return Saved({}, {f"{VIEWS}/{INDEX}": problem})
+        problem = "it is damaged: its entries are not those of attention"
+    return Saved({}, {ATTENTION: problem})
 
 
-def _views(home: Path, run: RunResults, *, mixed: Literal["error", "named"] = "error") -> Saved[SavedView]:
-    """The views; a MixedTablesError where pages do not fit the index, unless that is to be `named`."""
-    index, saved = json.loads(json_content_of(read_file(home / INDEX))), Saved[SavedView]({}, {})
-    by = str(index.get("by", ""))
-    for entry in index["views"]:
-        view = SavedView(
-            home / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by, _thumbnails(entry)
-        )
-        if problem := _view_problem(view.path, entry["checksum"]):
-            saved.problems[f"{VIEWS}/{view.path.name}"] = problem
-        else:
-            saved.contents[view.path.name] = view
-    if saved.problems and mixed == "error":
-        raise MixedTablesError("its pages are of another call")
-    check_current(index, run.state([str(index.get("method"))]))
-    return saved
-
-
-def _thumbnails(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Thumbnails of an entry of the index; an error for what would be no picture."""
-    pictures = entry["thumbnails"]
+def _thumbnails(pictures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Thumbnails by head; an error for what would be no picture."""
     for picture in pictures.values():
         for side in (picture["clean"], picture["corrupted"]):
             if len(base64.b64decode(side["shades"], validate=True)) != int(side["n"]) ** 2:
@@ -263,11 +216,3 @@ def _are_looks(token: Any, looks: Any) -> bool:
         isinstance(seen, str) and isinstance(weight, float | int) and not isinstance(weight, bool)
         for seen, weight in looks
     )
-
-
-def _view_problem(path: Path, expected: str) -> str:
-    """Problem of the file of a view; "" for none."""
-    try:
-        return "" if text_checksum(read_file(path)) == expected else "it is damaged"
-    except OSError as error:
-        return str(error.strerror or type(error).__name__)

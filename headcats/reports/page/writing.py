@@ -19,7 +19,7 @@ from headcats.reports.page.first_screen import first_screen
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Tab, target_of
-from headcats.reports.page.sections import evidence, heads, views
+from headcats.reports.page.sections import evidence, heads
 from headcats.reports.page.sections import run as what_was_run
 from headcats.reports.page.several.writing import write_several
 from headcats.reports.text.suggestions import read_map
@@ -33,8 +33,7 @@ TABS = {
     ("tab-heads", "Heads"): (heads.heads,),
     ("tab-sharing", "Sharing"): (heads.shared,),
     ("tab-real", "Is it real?"): (evidence.caution, evidence.evidence, evidence.robustness),
-    ("tab-attention", "Attention"): (views.views,),
-    ("tab-tasks", "Tasks"): (heads.explorer, what_was_run.tasks),
+    ("tab-tasks", "Tasks"): (what_was_run.tasks,),
     ("tab-method", "Method and repeat"): (what_was_run.run, heads.methods, evidence.words),
 }
 """Address and title -> sections from top to bottom."""
@@ -55,10 +54,10 @@ def report(
     """Write what results say as one HTML file that explains itself.
 
     The page holds what was run and on what, the overlap map, the heads of each category with effect, interval, q and
-    tasks, the overlap beside chance, other methods, the evidence and attention views of the results folder (or the
-    commands that make them), and how to repeat the run. Choosing a head shows its numbers on every task and by every
-    method. The file needs no network, no model and no torch, and stays below 6 MB: numbers of single tasks by further
-    methods are left out where they would not fit, which the page says.
+    tasks, the overlap beside chance, other methods, the evidence of the results folder (or the command that makes it),
+    and how to repeat the run. Choosing a head shows its numbers on every task and by every method, and where it looks.
+    The file needs no network, no model and no torch, and stays below 6 MB: numbers of single tasks by further methods
+    are left out where they would not fit, which the page says.
 
     Of several runs the page shows the maps side by side, what agrees (Jaccard indices beside chance), which heads move
     and how sure that is, and what the runs differ in. Differences of effects between consecutive runs on the same
@@ -69,7 +68,7 @@ def report(
 
     Args:
         results: What `hc.run` or `hc.load` returns, or what `hc.load` takes; or a series, or its folder; or several
-            results in a list, or in a dictionary that names them. Results in memory have no evidence and no views.
+            results in a list, or in a dictionary that names them. Results in memory have no evidence.
         path: File to write. None writes `report.html` into the results folder, or of results "hf://owner/name" into
             `name/`, or of several runs `report-NAME-NAME.html` into the current directory; what is not the default is
             in its name.

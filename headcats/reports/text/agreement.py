@@ -28,13 +28,12 @@ from headcats.results.finding import (
 from headcats.results.head_axes import cell_name, unit_of
 from headcats.results.label import Label
 
-WIDEST_MATRIX = 18  # more columns do not fit beside each other
 NAMED_HEADS = 12  # more heads are counted, not named
 _COLUMNS = {"always": "in all", "half": "in at least half", "any": "in any"}
 
 
 def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> Iterator[Finding]:
-    """The protocols, how many heads each finds, and, of three or more, what the disagreement is about."""
+    """The protocols, how many heads each finds, how two of them agree, and of more what the disagreement is about."""
     protocols, judged = agreement["protocol"].values.tolist(), judged_sizes(agreement)
     rows = [
         [str(number), protocol, *(str(sizes.get(protocol, "-")) for sizes in judged.values())]
@@ -52,27 +51,11 @@ def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> It
     yield from approximation_findings(agreement["approximation"].values.tolist())
     if len(protocols) < 2:
         yield paragraph("agreement.single")
-    elif len(protocols) > 2:
+    elif len(protocols) == 2:
+        yield _pair(pairs(agreement), judged, protocols)
+    else:
         compared = pairs(agreement)
         yield _differences(compared[compared["category"].isin([name for name, sizes in judged.items() if sizes])])
-
-
-def pair_findings(agreement: xr.Dataset) -> Iterator[Finding]:
-    """Agreement of each two protocols, and the lowest in each category; nothing for a single protocol."""
-    protocols, judged = agreement["protocol"].values.tolist(), judged_sizes(agreement)
-    if len(protocols) < 2:
-        return
-    compared = pairs(agreement)
-    if len(protocols) == 2:
-        yield _pair(compared, judged, protocols)
-    elif len(protocols) <= WIDEST_MATRIX:
-        for category in (name for name, sizes in judged.items() if sizes):
-            yield _matrix(agreement.sel(category=category), category)
-    else:
-        yield paragraph("agreement.too_many", n=len(protocols))
-    for place, (category, sizes) in enumerate(judged.items()):
-        finding = _verdict(category, compared[compared["category"] == category], sizes, n=len(protocols))
-        yield finding if place else paragraph(finding.id, **finding.fields)
 
 
 def judged_sizes(agreement: xr.Dataset) -> dict[str, dict[str, int]]:
@@ -127,7 +110,7 @@ def _replicate_table(id: str, entries: Sequence[Mapping[str, Any]], most: int, *
         lists = [_head_list(entry[name], most) if judged else "-" for name in columns]
         rows.append([f"{entry['category']}{count}", *lists])
     headings = [_COLUMNS[name] for name in columns]
-    return table(id, ["category", *headings], rows, optional=[_COLUMNS["any"]], n=n, **fields)
+    return table(id, ["category", *headings], rows, n=n, **fields)
 
 
 def short_protocols(
@@ -236,15 +219,6 @@ def _pair(compared: pd.DataFrame, judged: Mapping[str, Mapping[str, int]], proto
     return table("agreement.pair", ["category", *columns], rows, numeric=columns)
 
 
-def _matrix(agreement: xr.Dataset, category: str) -> Table:
-    above, below = (agreement[name].transpose("protocol", "other").values for name in ("jaccard", "spearman"))
-    numbers = np.triu(above, 1) + np.tril(below, -1)
-    places = range(len(numbers))
-    rows = [[str(i + 1), *("" if i == j else number_text(numbers[i, j]) for j in places)] for i in places]
-    columns = ["", *(str(place + 1) for place in places)]
-    return table("agreement.matrix", columns, rows, numeric=columns[1:], category=category)
-
-
 def _differences(compared: pd.DataFrame) -> Table:
     differing = compared["differ_in"].replace("", "nothing known")
     rows = []
@@ -258,35 +232,6 @@ def _differences(compared: pd.DataFrame) -> Table:
         rows.append([parts, n_pairs, f"{jaccard}{spread}", expected, spearman])
     columns = ["protocols that differ in", "pairs", "mean Jaccard (range)", "by chance", "mean Spearman"]
     return table("agreement.differences", columns, rows, numeric=columns[1:])
-
-
-def _verdict(category: str, compared: pd.DataFrame, sizes: Mapping[str, int], *, n: int) -> Finding:
-    """Name the lowest agreement of protocols that find heads; `sizes` lacks those that do not judge the category."""
-    if not sizes:
-        return line("agreement.not_judged", category=category)
-    finders = [name for name, size in sizes.items() if size]
-    names = [name for name in sizes if name not in finders]
-    empty, unjudged = None, None
-    if names:
-        id = "agreement.empty_named" if len(names) <= 2 else "agreement.empty"
-        empty = line(id, n=len(names), of=len(sizes), names=names)
-    if len(sizes) < n:
-        unjudged = line("agreement.unjudged_by", n=n - len(sizes), of=n)
-    if not finders:
-        return line("agreement.no_finder", category=category, unjudged=unjudged)
-    fields = {"category": category, "unjudged": unjudged, "empty": empty}
-    if len(finders) == 1:
-        return line("agreement.one_finder", **fields, name=finders[0], n=sizes[finders[0]])
-    among_finders = compared[compared["first"].isin(finders) & compared["second"].isin(finders)]
-    lowest = among_finders.sort_values(["jaccard", "spearman"], kind="stable").iloc[0]
-    median = line("agreement.median", n=len(among_finders), jaccard=among_finders["jaccard"].median())
-    return line(
-        "agreement.lowest_of_finders" if empty or unjudged else "agreement.lowest",
-        **fields,
-        **{name: lowest[name] for name in ("first", "second", "jaccard", "spearman")},
-        **{f"n_{place}": sizes[lowest[place]] for place in ("first", "second")},
-        median=median if len(among_finders) > 1 else None,
-    )
 
 
 def _head_names(members: Sequence[xr.Dataset], outcome: str, *, least: int) -> list[str]:

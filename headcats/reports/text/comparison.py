@@ -4,11 +4,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
 import xarray as xr
 
 from headcats.evidence.comparison.runs import TASKS, Runs
-from headcats.results.difference import ROUNDING, SAME
 from headcats.results.finding import (
     Finding,
     Short,
@@ -69,23 +67,6 @@ def plan_findings(runs: Runs) -> Iterator[Finding]:
     if tasks is not None:
         rows.append([TASKS, *_task_texts(tasks)])
     yield table("plans.differences", ["", *runs], rows) if rows else line("plans.same")
-
-
-def difference_findings(compared: xr.Dataset) -> Iterator[Finding]:
-    """Findings on `hc.diff`: how many blocks agree, and every one that does not."""
-    blocks = compared.to_dataframe()
-    rounded = blocks[blocks["state"] == ROUNDING]
-    yield line("diff.agreeing", n=len(blocks), same=int((blocks["state"] == SAME).sum()), rounded=len(rounded))
-    if len(rounded):
-        furthest = rounded.loc[(rounded["largest"] / rounded["rounding"]).idxmax()]
-        yield line("diff.rounding", largest=furthest["largest"], rounding=furthest["rounding"])
-    apart = blocks[~blocks["state"].isin([SAME, ROUNDING])]
-    rows = [
-        [row.task, row.method, row.state, "-" if np.isnan(row.largest) else f"{row.largest:.3g}"]
-        for row in apart.itertuples()
-    ]
-    if rows:
-        yield table("diff.apart", ["task", "method", "state", "largest difference"], rows)
 
 
 def value_text(value: object) -> str:

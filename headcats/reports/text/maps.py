@@ -40,7 +40,6 @@ def map_findings(result: MapResult) -> Iterator[Finding]:
     yield from unit_note(result.tables["members"])
     yield from head_findings(result)
     yield from shared_findings(result)
-    yield from differing_heads(result.tables["differences"])
 
 
 def shared_findings(result: MapResult) -> Iterator[Finding]:
@@ -53,6 +52,7 @@ def shared_findings(result: MapResult) -> Iterator[Finding]:
     else:
         yield paragraph("map.single_category")
     yield from _reach(result.tables["scores"], result.spec)
+    yield from difference_table(result.tables["differences"])
 
 
 def not_judged(result: MapResult) -> list[Finding]:
@@ -176,20 +176,6 @@ def _share(shares: np.ndarray, needed: str, control: str) -> Finding:
     negative = line("map.share_negative", control=control) if least < 0 else None
     id = "map.share" if median >= 0 else "map.share_none"
     return line(id, needed=needed, median=median, least=least, most=most, negative=negative)
-
-
-def differing_heads(tested: xr.Dataset) -> Iterator[Finding]:
-    """Name the pairs of categories between which effects of heads differ, if any do."""
-    names = tested["category"].values.tolist()
-    pairs = [(first, second) for place, first in enumerate(names) for second in names[place + 1 :]]
-    counts = {(first, second): tested["n_different"].sel(category=first, other=second) for first, second in pairs}
-    differing = [
-        line("map.differing_pair", category=first, other=second, n=int(n))
-        for (first, second), n in counts.items()
-        if n > 0
-    ]
-    if differing:
-        yield paragraph("map.different", alpha=tested.attrs["alpha"], pairs=differing)
 
 
 def difference_table(tested: xr.Dataset) -> Iterator[Finding]:

@@ -36,7 +36,7 @@ def short_revisions(
     changes = [str(line(f"short.{name}")) for name in ("changes", "differences")]
     headings = [str(line("short.heads_at", revision=shortened(name, most=_LONGEST_NAME))) for name in ends]
     columns = ["category", *headings, *changes]
-    listed = table("text.untitled", columns, rows, numeric=changes, optional=[*reversed(changes)])
+    listed = table("text.untitled", columns, rows, numeric=changes)
     return Short(verdict, lambda most: replace(listed, colours=colours), (), known, next_command, colours)
 
 

@@ -18,8 +18,6 @@ from headcats.reports.text.maps import count_findings, head_names, map_findings
 from headcats.results.finding import Finding, Short, Table, first_names, line, number_text, table
 from headcats.rules.rule import parse_rule
 
-_EVERY = 10_000  # heads of a cell of the details
-
 
 def short_map(
     result: MapResult,
@@ -34,10 +32,9 @@ def short_map(
         # How many are left in each category stands in the table.
         warnings = [_without_counts(each) for each in warnings]
     else:
-        id = "short.none_by_both" if result.block is None else "short.none_by"
-        none = line(id, method=result.name, methods=list(result.methods), kind=result.sign)
+        none = line("short.none_by", method=result.name, kind=result.sign)
         verdict = list(who_serves_what(result.overlap, result.sign)) or [none]
-        warnings = [*(() if result.block is None else _doubts_of_joint(result)), *warnings]
+        warnings = [*_doubts_of_joint(result), *warnings]
     listed = None if result.not_judged else partial(_table, result, colours)
     return Short(
         tuple(verdict), listed, tuple(shared_by_chance(result.overlap)), tuple(warnings), next_command, colours
@@ -52,9 +49,6 @@ def map_details(result: MapResult) -> Iterator[Finding]:
     """Findings on a map, all of them."""
     if result.is_scored:
         yield from map_findings(result)
-    elif result.block is None:
-        yield agreed_table(result, most=_EVERY)
-        yield from count_findings(result.overlap)
     else:
         yield from block_findings(result)
 
@@ -82,8 +76,6 @@ def _doubts_of_joint(result: MapResult) -> Iterator[Finding]:
 def _table(result: MapResult, colours: Mapping[str, str], most: int) -> Table:
     if result.is_scored:
         listed = _scored_table(result, most)
-    elif result.block is None:
-        listed = agreed_table(result, most=most)
     else:
         several = result.has_several_relations
         rows = [
@@ -92,7 +84,7 @@ def _table(result: MapResult, colours: Mapping[str, str], most: int) -> Table:
         ]
         n = ["relations"] * several
         columns = ["category", str(line("short.heads_by", method=result.name)), *n]
-        listed = table("text.untitled", columns, rows, numeric=n, optional=n)
+        listed = table("text.untitled", columns, rows, numeric=n)
     return replace(listed, colours=colours)
 
 
@@ -122,17 +114,7 @@ def _scored_table(result: MapResult, most: int) -> Table:
     ]
     heads = str(line("short.heads_by", method=result.name))
     columns = ["category", *["verdict"] * bool(verdicts), heads, *headings]
-    return table("text.untitled", columns, rows, optional=[*reversed(headings)])
-
-
-def agreed_table(result: MapResult, *, most: int) -> Table:
-    """A row per category: the heads in both, how many each method has, and how many chance would put in both."""
-    rows = []
-    for category, row in zip(result.categories, result.agreed.itertuples(), strict=True):
-        chance = [f"{row.by_chance:.1f}", f"{row.p:.2g}"]
-        rows.append([category.name, _names(category, most), str(row.first), str(row.other), *chance])
-    columns = ["category", str(line("short.heads_by_both")), *result.methods, "both by chance", "p"]
-    return table("text.untitled", columns, rows, numeric=columns[2:], optional=["p"])
+    return table("text.untitled", columns, rows)
 
 
 def suite_findings(block: xr.Dataset) -> list[Finding]:

@@ -2,18 +2,16 @@
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 
 import xarray as xr
 
-from headcats.base.errors import OptionError, UnknownNameError, unknown_name_message
+from headcats.base.errors import OptionError
 from headcats.base.registry import names
 from headcats.categories.map_result import MapResult
-from headcats.categories.map_spec import MapSpec, refuse_unused
-from headcats.categories.run_maps import agreed_map, joint_map, judged_map, scored_map
+from headcats.categories.map_spec import MapSpec
+from headcats.categories.run_maps import joint_map, scored_map
 from headcats.methods.spec import MethodSpec
 from headcats.results.block_files import slug
 from headcats.results.declaration import Declaration, default_methods, registered, registered_declarations
@@ -24,17 +22,14 @@ from headcats.results.options import options_of
 from headcats.results.place import Place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
-from headcats.results.sources import located, shown_source
+from headcats.results.sources import shown_source
 from headcats.study.options import SPREAD, ModelOptions, usual_options
 from headcats.study.plan import methods_of_finished_prompts, methods_of_suite
 from headcats.tasks.suites import suite
 
 
-def repeat_command(manifest: Manifest, *, results: Path | None = None) -> str:
-    """Return the command that repeats a run, without a folder, or the call in Python if no command can.
-
-    Paths of model and suite are those from here if `results`, the folder, is given; else as others may see them.
-    """
+def repeat_command(manifest: Manifest) -> str:
+    """Return the command that repeats a run, without a folder, or the call in Python if no command can."""
     source, run_tasks, methods = manifest.suite_source, _run_tasks(manifest), list(manifest.methods)
     suite_tasks = [task.name for task in suite(source).tasks] if source in names("suite") else []
     tasks = [name for name in suite_tasks if name in run_tasks] + sorted(run_tasks - set(suite_tasks))
@@ -51,8 +46,7 @@ def repeat_command(manifest: Manifest, *, results: Path | None = None) -> str:
     # The first is the one that is mapped where none is named; the order of the others says nothing.
     is_usual = set(methods) == set(usual) and methods[:1] == usual[:1]
     named_methods = None if is_usual else methods
-    shown = shown_source if results is None or not by_command else partial(located, results=results)
-    options = _unusual_options(manifest, shown, tasks=named_tasks, methods=named_methods)
+    options = _unusual_options(manifest, tasks=named_tasks, methods=named_methods)
     if by_command:
         return f"headcats run{_in_command(options)}"
     of_model = {each.name for each in options_of(ModelOptions)}
@@ -133,22 +127,17 @@ def check_scored(run: RunResults, place: Place | Path, method: str | None, *, by
     `by` is what reads scores of tasks, as the beginning of a sentence: "`headcats evidence`".
     """
     joint, scored = list(run.joint_blocks), [str(label) for label in run.scored]
-    label, commands = Label.parse(method or ""), quoted_figure_commands(run, place)
-    look = line("suggestion.look", commands=commands) if commands else None
+    label = Label.parse(method or "")
     if any(Label.parse(block).name == label.name for block in joint) or registered(label.name).kind == "joint":
-        command = quoted_figure_commands(run, place, label.method)
-        if command:
-            answer, look = line("suggestion.drawn_by", command=command), None
-        else:
-            answer = line("suggestion.contents", labels=joint + scored or ["nothing"])
-        more = line("suggestion.choose", by=by, labels=scored) if scored else look
-        raise OptionError(str(line("suggestion.joint_method", method=label.method, answer=answer, more=more)))
-    if scored or not joint:
+        reason = line("suggestion.joint_method", method=label.method)
+    elif joint and not scored:
+        reason = line("suggestion.only_joint", labels=joint)
+    else:
         return
-    message = line("suggestion.no_scores", by=by, labels=joint, look=look)
-    if method is not None and label.method not in names("method"):
-        raise UnknownNameError(f"{unknown_name_message('method', label.method, names('method'))} {message}")
-    raise OptionError(str(message))
+    commands = quoted_figure_commands(run, place)
+    choose = line("suggestion.choose", labels=scored) if scored else None
+    look = line("suggestion.look", commands=commands) if commands else None
+    raise OptionError(str(line("suggestion.no_scores", by=by, reason=reason, choose=choose, look=look)))
 
 
 def _loaded_by_command(model: ModelRecord) -> bool:
@@ -161,11 +150,11 @@ def _run_tasks(manifest: Manifest) -> set[str]:
     return {*manifest.tasks, *manifest.requested, *manifest.joint_tasks}
 
 
-def _unusual_options(manifest: Manifest, shown: Callable[[str], str], **named: object) -> dict[str, object]:
-    """Return the options of a run that are not the default of its suite; `shown` is how paths are named."""
+def _unusual_options(manifest: Manifest, **named: object) -> dict[str, object]:
+    """Return the options of a run that are not the default of its suite; of paths the last part."""
     model = manifest.model
-    options = {"model": shown(model.source), "revision": model.revision, "dtype": model.dtype or None}
-    options |= manifest.plan.complete() | {"suite": shown(manifest.suite_source)} | _placing(model) | named
+    options = {"model": shown_source(model.source), "revision": model.revision, "dtype": model.dtype or None}
+    options |= manifest.plan.complete() | {"suite": shown_source(manifest.suite_source)} | _placing(model) | named
     usual = usual_options(manifest.suite_source)
     return {name: value for name, value in options.items() if value is not None and value != usual.get(name)}
 
@@ -182,33 +171,12 @@ def _placing(model: ModelRecord) -> dict[str, object]:
     return {"device": device_map if device_map in SPREAD else None, "load_in": bits[0] if bits else None}
 
 
-def read_map(run: RunResults, spec: MapSpec, *, other: str | None = None, jobs: int = 1) -> MapResult:
-    """Map a run by scores of tasks, by a joint method, or by the heads that two methods agree on.
-
-    Of two methods, one that scores tasks is judged by `spec`, a joint one by the rule of its paper.
-    """
-    if other is None:
-        label = _joint_label(run, spec)
-        return scored_map(run, spec, jobs=jobs) if label is None else joint_map(run, label, spec)
-    first, second = (_half(run, each) for each in (spec, replace(spec, label=Label.parse(other))))
-    if first.block is not None and second.block is not None:
-        unread = spec.options.keys() & {"rule", "min-tasks", "metric", "effect", "positions"}
-        refuse_unused(unread, by="A map of two joint methods, each by the rule of its paper,")
-    return agreed_map(run, first, second)
-
-
-def _half(run: RunResults, spec: MapSpec) -> MapResult:
-    label = _joint_label(run, spec)
-    return (
-        judged_map(run, spec) if label is None else joint_map(run, label, MapSpec(Label.parse(label), sign=spec.sign))
-    )
-
-
-def _joint_label(run: RunResults, spec: MapSpec) -> str | None:
-    """The joint method that is named, or is there alone; None for methods that score tasks."""
+def read_map(run: RunResults, spec: MapSpec, *, jobs: int = 1) -> MapResult:
+    """Map a run by scores of tasks, or by a joint method."""
     method = str(spec.label) if spec.label.name else None
     place = run.place or Path("results")
     label = sorting_label(run, place, method)
-    if label is None:
-        check_scored(run, place, method, by="A map")
-    return label
+    if label is not None:
+        return joint_map(run, label, spec)
+    check_scored(run, place, method, by="A map")
+    return scored_map(run, spec, jobs=jobs)

@@ -1,19 +1,12 @@
 """Agreement between methods whose truth is planted: the same, reversed, disjoint, alike by layer alone, missing."""
 
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pytest
 import xarray as xr
 from scipy import stats
 
-import headcats as hc
 from headcats.base.errors import DataError, OptionError
-from headcats.evidence.comparison import method_agreement as module
-from headcats.evidence.comparison.method_agreement import method_agreement, run_agreement
-from headcats.results.loading import open_results
-from headcats.results.place import find_place
+from headcats.evidence.comparison.method_agreement import method_agreement
 
 RNG = np.random.default_rng(0)
 HEADS = RNG.permutation(np.arange(48.0)).reshape(1, 6, 8) / 48 - 0.25  # a quarter is negative
@@ -187,13 +180,3 @@ def test_what_is_refused() -> None:
         method_agreement(table.isel(group=0))
     with pytest.raises(OptionError, match="draws must"):
         method_agreement(table, draws=0)
-
-
-@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
-def test_it_is_kept_beside_the_blocks(counting_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(counting_run, tmp_path / "run", ignore=shutil.ignore_patterns(".kept"))
-    place = find_place(tmp_path / "run")
-    expected = hc.evidence.method_agreement(hc.evidence.method_scores(hc.load(tmp_path / "run")))
-    xr.testing.assert_identical(run_agreement(open_results(place)), expected)
-    monkeypatch.setattr(module, "method_agreement", None)  # a call would be a TypeError
-    xr.testing.assert_identical(run_agreement(open_results(place)), expected)

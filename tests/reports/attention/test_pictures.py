@@ -15,7 +15,7 @@ from headcats.reports.attention.pictures import Pattern, draw, tokens_that_fit
 def pattern(element: str = "first", tokens: tuple[str, ...] = ("a", "b"), **more: Any) -> Pattern:
     n = len(tokens)
     weights = np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None]
-    return Pattern(element, tokens, **{"weights": weights, "darkest": 0.5} | more)
+    return Pattern(element, tokens, **{"weights": weights} | more)
 
 
 def properties(call: str) -> dict[str, Any]:
@@ -42,9 +42,9 @@ def test_the_script_is_there_once() -> None:
 
 def test_what_a_picture_shows() -> None:
     weights = np.array([[1, 0], [0.24849, 0.75151]])
-    given = properties(draw([pattern(weights=weights, darkest=0.8)]).calls[0])
+    given = properties(draw([pattern(weights=weights)]).calls[0])
     assert given["attention"] == [[1, 0], [0.248, 0.752]]
-    assert (given["minValue"], given["maxValue"]) == (0, 0.8)
+    assert (given["minValue"], given["maxValue"]) == (0, 1)
     assert given["tokens"] == ["a", "b"]
 
 

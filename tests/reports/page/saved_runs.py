@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from example_joint import gates_of
 
-from headcats.results.checksum import checksum, json_with_checksum
+from headcats.results.checksum import json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.manifest import SUITE, Manifest
@@ -35,12 +35,11 @@ def manifest_of(
     )
 
 
-def list_views(folder: Path, views: Sequence[Mapping[str, Any]], *, by: str = "", method: str = "none") -> None:
-    """Write the list of views that lie in finished results, as chosen by a method of their present state."""
-    state, home = open_results(find_place(folder)).state([method]), folder / "views"
-    views = [{"checksum": checksum((home / view["file"]).read_bytes()), "thumbnails": {}, **view} for view in views]
-    index = {"by": by, "method": method, STATE: state, "views": views}
-    (folder / "views" / "index.json").write_bytes(json_with_checksum(json.dumps(index)))
+def list_attention(folder: Path, categories: Mapping[str, Any], *, method: str = "none") -> None:
+    """Write where heads look into finished results, as chosen by a method of their present state."""
+    entries = [{"category": name, "thumbnails": small} for name, small in categories.items()]
+    content = {"method": method, STATE: open_results(find_place(folder)).state([method]), "categories": entries}
+    (folder / "attention.json").write_bytes(json_with_checksum(json.dumps(content)))
 
 
 def scored_run(

@@ -84,7 +84,6 @@ def test_the_panel_says_what_the_head_is_and_which_are_of_its_kind(tab, scores):
     inside = [str(name) for name in mine["category"].values[(mine["member"] == 1).values]]
     said = tab.page.locator("#head .verdicts li").first.inner_text()
     assert said.partition(";")[0] == f"denoising patch: {', '.join(inside) or 'no category'}"
-    assert tab.page.locator("#head .nearest [data-head]").count() == 6
     open_numbers(tab)
     by_category = {row[0]: row for row in panel_rows(tab)[: mine.sizes["category"]]}
     for name in mine["category"].values.tolist():
@@ -170,18 +169,6 @@ def test_a_head_is_marked_in_every_figure_that_shows_heads(tab):
     for figure in ("hero_0", "head_tasks_0"):
         tab.page.wait_for_function(f"document.querySelector('#figure-{figure} .plot').layout.shapes?.length === 1")
     assert marks(tab, "hero_0") == [[-0.5, 0.5]]
-    # Behind a tab: when it is seen, with the chosen task.
-    tab.page.fill("#find-text", "always_b")
-    tab.page.keyboard.press("Enter")
-    open_tab(tab, "tab-tasks")
-    tab.page.wait_for_function("document.getElementById('explorer-plot').layout.title.text.endsWith(': always_b')")
-    assert tab.page.evaluate("document.getElementById('explorer-plot').layout.shapes.length") == 1
-    assert tab.page.locator("#explorer-row option:checked").inner_text() == "always_b"
-    assert tab.page.locator("#explorer-plot").locator("xpath=ancestor::figure").locator("button").count() == 3
-    open_tab(tab, "tab-heads")
-    # And behind a folded line.
-    tab.page.evaluate("for (const folded of document.querySelectorAll('#heads details')) folded.open = true")
-    tab.page.wait_for_function("document.querySelector('#figure-overlap_map .plot').layout.shapes?.length > 1")
 
 
 def test_the_panel_beside_the_page_keeps_the_focus_and_the_next_head_is_a_key_away(tab):
@@ -265,29 +252,6 @@ def test_the_theme_follows_the_system_and_the_button(opened, page: Path):
         assert tab.page.evaluate(ground) == light[1]
 
 
-def test_the_explorer_draws_what_is_chosen(tab, scores):
-    open_tab(tab, "tab-tasks")
-    blocks = tab.page.locator("#explorer-block option").all_inner_texts()
-    assert blocks[0].split(" by ") == ["denoising_patch@last", "task"]
-    z, limit, ticks = tab.page.evaluate(
-        "(({ z, zmax, colorbar }) => [z, zmax, colorbar.ticktext])(document.getElementById('explorer-plot').data[0])"
-    )
-    # The bar says where it stands for more.
-    largest = np.abs(np.array(z, dtype=float)).max()
-    assert ticks[-1].endswith("+") == ticks[0].startswith("≤") == (largest > 1.001 * limit)
-    tab.page.select_option("#explorer-block", label="mean_ablation@all by task")
-    tab.page.select_option("#explorer-row", label="always_b")
-    drawn = tab.page.evaluate("document.getElementById('explorer-plot').data[0].z")
-    assert tab.page.evaluate("(({ zmin, zmax }) => zmin === -zmax)(document.getElementById('explorer-plot').data[0])")
-    expected = scores["mean_ablation"].effect.sel(task="always_b").transpose("head", "layer").values
-    np.testing.assert_allclose(np.array(drawn, dtype=float), expected, atol=1e-4)
-    best = np.unravel_index(np.abs(expected).argmax(), expected.shape)
-    assert tab.page.locator("#explorer-top button").first.inner_text() == f"L{best[1]}H{best[0]}"
-    share = tab.page.locator("#explorer-block option", has_text="share of attention").first.inner_text()
-    tab.page.select_option("#explorer-block", label=share)
-    assert tab.page.evaluate("document.getElementById('explorer-plot').data[0].zmin") == 0
-
-
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
 def test_nothing_sticks_out_of_the_window_and_axe_finds_nothing_above_minor(opened, page: Path, width: int, dark: bool):
     with opened(page, width=width, dark=dark) as tab:
@@ -334,8 +298,7 @@ def test_tables_are_there_without_scripts(browser, page: Path):
     # What is behind a tab otherwise, and a picture of every figure.
     assert tab.locator("#heads table").first.is_visible()
     assert tab.locator("#run pre").first.is_visible()
-    assert tab.locator("#explorer .without-script").is_visible()
-    figures = tab.locator("figure[data-figure]:not([data-figure=explorer])")
+    figures = tab.locator("figure[data-figure]")
     for place in range(figures.count()):
         figure = figures.nth(place)
         folded = figure.evaluate("(figure) => Boolean(figure.closest('details'))")

@@ -39,7 +39,6 @@ def test_its_cells_are_groups(results: Path, tmp_path: Path) -> None:
     assert page.index("a single head") < page.index('class="cards"')
     # Nothing is offered that takes single heads.
     assert "headcats evidence" not in page
-    assert "headcats views" not in page
     assert "denoising_patch@last</code> is not" in page
 
 

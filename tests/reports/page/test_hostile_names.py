@@ -3,16 +3,14 @@
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from covering import some
 from hostile_names import GROUPS, hostile_run, seen, task_name, unseen
-from reports.attention import test_page as views
-from reports.page.saved_runs import list_views
+from reports.page.saved_runs import list_attention
 
 import headcats as hc
-from headcats.reports.attention.chosen import Choice, Chosen
-from headcats.reports.attention.page import Shared, thumbnails, view_page
 from headcats.reports.page.markup import _sentence
 from headcats.results.finding import line
 from headcats.results.visible import shortened
@@ -40,22 +38,11 @@ class Reader(HTMLParser):
         self._within = ""
 
 
-def example_of(names: tuple[str, ...]) -> views.Example:
-    """A prompt whose task, query and tokens have these names; its last token looks at one of them."""
-    _, other, task, item, _, _, token, role = (*names, *names)[:8]
-    tokens = (*views.TOKENS[:-2], token, role)
-    sides = {"clean": views.side(len(tokens) - 2, tokens), "corrupted": views.side(1, tokens)}
-    return views.Example(task, item, other, item, other, right=True, **sides)
-
-
-def view_of(names: tuple[str, ...]) -> str:
-    """A view whose category, tasks, queries, tokens, model and suite have these names."""
-    category, other, task, item, model, suite, *_ = (*names, *names)
-    chosen = Chosen(category, views.HEADS, (task, other), line("attention.why_both", category=category))
-    reasons = {other: line("attention.no_prompt", task=task, problem=item)}
-    choice = Choice(f"denoising_patch, {model}", "denoising_patch@last", "share of the gap", (chosen,), reasons)
-    files = {category: "a.html", other: "b.html"}
-    return view_page(chosen, [example_of(names)], Shared(model, suite, choice, files, (f"Note on {task}.",)))
+def looks_of(names: tuple[str, ...]) -> dict[str, Any]:
+    """A head whose task, query and tokens have these names; its last token looks at one of them."""
+    task, item, token, role = (*names, *names)[2:6]
+    side = {"n": 1, "shades": "AA==", "from": token, "looks": [[f"{item} ({role})", 0.65]]}
+    return {"L0H1": {"task": task, "item": item, "darkest": 0.7, "clean": side, "corrupted": side}}
 
 
 @pytest.fixture(scope="module", params=some(range(len(GROUPS)), 1))
@@ -66,14 +53,10 @@ def group(request: pytest.FixtureRequest) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def folder(group: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Their results in a folder with such a name, too, with a view in it."""
+    """Their results in a folder with such a name, too, with where a head looks."""
     home = tmp_path_factory.mktemp("hostile") / "javascript:alert(6)#?%00<b>"
     hostile_run(home, group)
-    (home / "views").mkdir()
-    (home / "views" / "a.html").write_text(view_of(group), encoding="utf-8")
-    small = thumbnails(example_of(group), [each.head for each in views.HEADS])
-    entry = {"file": "a.html", "category": group[0], "what": group[1], "thumbnails": {"L0H1": small["L1H6"]}}
-    list_views(home, [entry], by=group[2])
+    list_attention(home, {group[0]: looks_of(group)})
     return home
 
 
@@ -84,10 +67,10 @@ def report(folder: Path) -> Path:
 
 
 def test_backticks_of_a_name_are_text_and_those_of_a_sentence_are_code() -> None:
-    finding = line("explorer.not_scored", label="a `b` c", reason="see `headcats run`")
+    finding = line("methods.not_scored", label="a `b` c", reason="see `headcats run`")
     assert re.findall("<code>(.*?)</code>", _sentence(finding)) == ["a `b` c", "headcats run"]
     assert str(finding).startswith("`a `b` c` ")
-    linked = line("explorer.not_scored", label="[tasks](#tasks) \ufdd0\ufdd1", reason="\ufdd0\ufdd1")
+    linked = line("methods.not_scored", label="[tasks](#tasks) \ufdd0\ufdd1", reason="\ufdd0\ufdd1")
     assert "<a " not in _sentence(linked)
     assert _sentence(linked).count("\\ufdd0\\ufdd1") == 2
     assert "[tasks](#tasks)" in _sentence(linked)
@@ -97,23 +80,22 @@ def test_backticks_of_a_name_are_text_and_those_of_a_sentence_are_code() -> None
     assert "`a`" in _sentence(named)
 
 
-def test_the_pages_hold_names_as_text_alone(group: tuple[str, ...], report: Path, folder: Path) -> None:
+def test_the_page_holds_names_as_text_alone(group: tuple[str, ...], report: Path) -> None:
     tasks = [seen(f"{task_name(name)}{place}_a") for place, name in enumerate(group)]
-    for page, named in ((report, tasks), (folder / "views" / "a.html", [])):
-        read = Reader(page.read_text(encoding="utf-8"))
-        text = "".join(read.texts)
-        assert not unseen(text)
-        tags = {tag for tag, _ in read.elements}
-        assert not tags & {"b", "i", "img", "br"}
-        # Those of bars, and of figures as they are seen without scripts.
-        assert all("viewbox" in attrs for tag, attrs in read.elements if tag == "svg")
-        assert not [attrs for _, attrs in read.elements if any(name.startswith("on") for name in attrs)]
-        assert all(not (attrs.get("href") or "").startswith("javascript:") for _, attrs in read.elements)
-        # A head in a name is a button, and code in backticks is code: neither is lost.
-        for name in [*map(seen, group[:4]), *named]:
-            assert name in seen(text)
-        values = [value for _, attrs in read.elements for name, value in attrs.items() if value and name != "content"]
-        assert not set("".join(values)) & {char for name in group for char in unseen(name)}
+    read = Reader(report.read_text(encoding="utf-8"))
+    text = "".join(read.texts)
+    assert not unseen(text)
+    tags = {tag for tag, _ in read.elements}
+    assert not tags & {"b", "i", "img", "br"}
+    # Those of bars, and of figures as they are seen without scripts.
+    assert all("viewbox" in attrs for tag, attrs in read.elements if tag == "svg")
+    assert not [attrs for _, attrs in read.elements if any(name.startswith("on") for name in attrs)]
+    assert all(not (attrs.get("href") or "").startswith("javascript:") for _, attrs in read.elements)
+    # A head in a name is a button, and code in backticks is code: neither is lost.
+    for name in [*map(seen, group[:4]), *tasks]:
+        assert name in seen(text)
+    values = [value for _, attrs in read.elements for name, value in attrs.items() if value and name != "content"]
+    assert not set("".join(values)) & {char for name in group for char in unseen(name)}
 
 
 LOOK_AT_ALL = """async () => {
@@ -122,48 +104,21 @@ LOOK_AT_ALL = """async () => {
   const texts = [document.body.innerText];
   document.querySelector("[data-head]").click();
   texts.push(document.getElementById("head").innerText);
-  const [blocks, rows] = ["explorer-block", "explorer-row"].map((id) => document.getElementById(id));
-  for (const block of blocks.options) {
-    blocks.value = block.value;
-    blocks.dispatchEvent(new Event("change"));
-    for (const row of rows.options) {
-      rows.value = row.value;
-      rows.dispatchEvent(new Event("change"));
-      const title = () => document.querySelector("#explorer-plot .gtitle")?.textContent ?? "";
-      const wait = () => new Promise((done) => setTimeout(done, 20));
-      for (let i = 0; i < 100 && !title().endsWith(row.textContent); i++) await wait();
-      texts.push(row.textContent, title());
-    }
-  }
   texts.push(...[...document.querySelectorAll("svg text")].map((text) => text.textContent));
   return texts.join("\\n");
 }"""
 
 
 def test_a_browser_shows_the_report_as_text(group: tuple[str, ...], report: Path, opened) -> None:
-    clean = example_of(group).clean
+    clean = looks_of(group)["L0H1"]["clean"]
     with opened(report, width=1400) as tab:
         text = tab.page.evaluate(LOOK_AT_ALL)
-        for place, name in enumerate(group):
+        for name in group:
             assert seen(shortened(name)[:-1]) in seen(text)
-            # Titles of the explorer name tasks.
-            assert seen(f"{task_name(name)}{place}_b") in seen(text)
         tab.page.evaluate("location.hash = '#L0H1'")
         tab.page.wait_for_selector("#head canvas")
         looks = tab.page.inner_text("#head .looks >> nth=0")
-        token, looked_at, role = (seen(part) for part in (clean.tokens[-1], clean.tokens[-2], clean.roles[-2]))
-        assert re.match(rf"{re.escape(token)}.*{re.escape(looked_at)}\({re.escape(role)}\)0\.65", seen(looks))
+        token, looked_at = (re.escape(seen(part)) for part in (clean["from"], clean["looks"][0][0]))
+        assert re.match(rf"{token}.*{looked_at}0\.65", seen(looks))
         assert tab.injected() == []
         assert not unseen(text + looks, keep=_OF_BROWSER)
-
-
-def test_a_browser_shows_a_view_as_text(group: tuple[str, ...], folder: Path, browser) -> None:
-    from browser import watched
-
-    with watched(browser, folder / "views" / "a.html") as tab:
-        tab.page.wait_for_selector("canvas")
-        text = tab.page.inner_text("body")
-        assert tab.injected() == []
-        assert not unseen(text, keep=_OF_BROWSER)
-        for name in group[:5]:
-            assert seen(name) in seen(text)

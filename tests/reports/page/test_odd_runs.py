@@ -10,60 +10,47 @@ import numpy as np
 import pytest
 from covering import some
 from reports.page.read_pages import codes, described, plain, said, written
-from reports.page.saved_runs import gated_run, list_views, run_without_heads, scored_run
+from reports.page.saved_runs import gated_run, scored_run
 from results.folders import change_manifest
 
-from headcats.reports.page.saved import saved_evidence, saved_views
+from headcats.reports.page.saved import saved_attention, saved_evidence
 from headcats.results import tables
 from headcats.results.checksum import json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
+from headcats.results.run_results import STATE
 from headcats.results.whole_file import write_whole
 
 FIRST = "denoising_patch@last"
 
 
 def with_looks(**side: object) -> str:
-    """A list with one view, of whose head L0H0 the panel shows this."""
+    """Attention of one head, of which the panel shows this."""
     pattern = {"n": 1, "shades": "AA==", **side}
     small = {"L0H0": {"task": "t", "item": "i", "clean": pattern, "corrupted": pattern}}
-    return json.dumps({"views": [{"file": "a.html", "category": "A", "what": "B", "thumbnails": small}]})
+    return json.dumps({"categories": [{"category": "A", "thumbnails": small}]})
 
 
-def test_a_damaged_list_of_views_is_named(copied: Path):
-    (copied / "views").mkdir()
-    for index in (
+def test_damaged_attention_is_named(copied: Path):
+    state = f'"{STATE}": "{open_results(find_place(copied)).state(["None"])}"'
+    for content in (
         "",
         "null",
         "[]",
         "{}",
-        '{"views": [{}]}',
-        '{"views": [{"file": 3, "category": "A", "what": "B"}]}',
+        '{"categories": [{}]}',
         with_looks(n=2),
         with_looks(looks=[]),
         with_looks(**{"from": "x", "looks": [["a", "0.5"]]}),
         with_looks(**{"from": 3, "looks": []}),
     ):
-        content = json_with_checksum(index) if len(index) > 2 and "{" in index else index.encode()
-        (copied / "views" / "index.json").write_bytes(content)
-        assert list(saved_views(open_results(find_place(copied))).problems) == ["views/index.json"], index
-    assert said(copied, "views")["views.unusable"].fields["file"] == "views/index.json"
-
-
-def test_a_damaged_view_is_named_and_the_others_are_linked(copied: Path):
-    (copied / "views").mkdir()
-    entries = []
-    for name in "ab":
-        (copied / "views" / f"{name}.html").write_text("<p>patterns", encoding="utf-8")
-        entries.append({"file": f"{name}.html", "category": name, "what": f"patterns of {name}"})
-    list_views(copied, entries)
-    (copied / "views" / "b.html").write_text("<p>pattern", encoding="utf-8")
-    saved = saved_views(open_results(find_place(copied)))
-    assert (list(saved.contents), list(saved.problems)) == (["a.html"], ["views/b.html"])
-    found = said(copied, "views")
-    assert found["views.unusable"].fields["file"] == "views/b.html"
-    assert "views.links" in found
+        is_entry = len(content) > 2 and "{" in content
+        data = json_with_checksum(f"{{{state}, {content[1:]}") if is_entry else content.encode()
+        (copied / "attention.json").write_bytes(data)
+        (problem,) = saved_attention(open_results(find_place(copied))).problems.values()
+        assert "earlier state" not in problem, content
+    assert said(copied, "caution")["caution.attention"].fields["file"] == "attention.json"
 
 
 def test_evidence_that_was_half_written_is_said(copied: Path):
@@ -90,7 +77,7 @@ def test_damaged_evidence_is_named_and_not_shown(copied: Path):
             ("relabelling", "verdict"),
             ("curves", "side"),
             ("specificity", "target"),
-            *(("relabelling", name) for name in ("error_rate", "signature", "causal_p", "category")),
+            *(("relabelling", name) for name in ("error_rate", "signature", "causal_p")),
         ],
         2,
     ),
@@ -112,10 +99,9 @@ def test_evidence_with_an_unknown_verdict_is_named(copied: Path):
 
 def test_closed_folders_in_an_open_one_are_named(copied: Path, monkeypatch: pytest.MonkeyPatch):
     """Refuse every look at their files, to root as well; their names can still be listed."""
-    (copied / "views").mkdir(exist_ok=True)
     results = ResultsFolder(copied)
     results.write_block("always_a", FIRST, results.read_block("always_a", FIRST))
-    closed = {f"blocks/{FIRST}": "caution.missing", "evidence": "evidence.unusable", "views": "views.unusable"}
+    closed = {f"blocks/{FIRST}": "caution.missing", "evidence": "evidence.unusable"}
     within = tuple(f"{copied / name}{os.sep}" for name in closed)
     for owner, name, use in ((os, "stat", os.stat), (Path, "read_bytes", Path.read_bytes)):
 
@@ -125,7 +111,7 @@ def test_closed_folders_in_an_open_one_are_named(copied: Path, monkeypatch: pyte
             return use(path, *arguments, **options)
 
         monkeypatch.setattr(owner, name, refused)
-    found = said(copied, "caution evidence views")
+    found = said(copied, "caution evidence")
     assert [name for name, id in closed.items() if name not in str(found[id])] == []
 
 
@@ -173,11 +159,8 @@ def test_layers_without_attention_and_with_fewer_heads(tmp_path: Path):
 
 
 @pytest.mark.usefixtures("joint_methods")
-def test_a_joint_method_alone_has_views_if_it_sorts_heads(tmp_path: Path):
+def test_a_joint_method_alone_is_on_the_first_screen(tmp_path: Path):
     folder = gated_run(tmp_path / "gates", np.random.default_rng(0).random((1, 2, 2, 3)))
     by_joint = said(folder, "answer")["answer.by_joint"].fields
     assert by_joint == {"label": "made_gates", "size": "1 dataset x 2 seeds"}
-    assert re.search(r"headcats views gates.*hc\.suite_blocks\(", "".join(codes(folder, "views run")), re.DOTALL)
-    other = run_without_heads(tmp_path / "made up")
-    assert "views.no_categories" in said(other, "views")
-    assert codes(other, "views") == []
+    assert "hc.suite_blocks(" in "".join(codes(folder, "run"))

@@ -1,4 +1,4 @@
-"""What the page of a run says: numbers of the head table, tasks, evidence, views, cautions, and how to repeat it."""
+"""What the page of a run says: numbers of the head table, tasks, evidence, cautions, and how to repeat it."""
 
 import json
 import re
@@ -10,20 +10,16 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from reports.page.read_pages import codes, described, parts_of, payload, said, section, written
-from reports.page.saved_runs import list_views
 from reports.page.test_numbers import unpacked
 from results.folders import change_manifest
 
 import headcats as hc
 from headcats.base.errors import DataError, HeadcatsWarning, OptionError, StorageError, UnknownNameError
 from headcats.reports.page.markup import LARGEST, MOST_HEADS, _linked
-from headcats.reports.page.parts import Code, Drawn, Link
+from headcats.reports.page.parts import Code, Drawn
 from headcats.results.records import NOT_USED
 
-SECTIONS = [
-    "answer", "heads", "shared", "caution", "evidence", "robustness", "views", "explorer", "tasks", "run", "methods",
-    "words",
-]  # fmt: skip
+SECTIONS = ["answer", "heads", "shared", "caution", "evidence", "robustness", "tasks", "run", "words"]
 
 
 def test_one_file_with_everything_inside(page: Path):
@@ -99,30 +95,10 @@ def test_evidence_is_shown_where_it_is_saved_and_named_where_it_is_not(page: Pat
     assert "evidence.missing" not in said(copied, "evidence", min_tasks=1)
     # The evidence that is saved is by other scores.
     other = parts_of(copied, "evidence", method="mean_ablation")
-    (choice,) = [part for part in other if getattr(part, "id", "") == "evidence.other_choice"]
-    assert choice.fields == {"name": "the default"}
     command = f"headcats evidence {copied.name}"
     assert [part.text for part in other if isinstance(part, Code)] == [f"{command} --method mean_ablation@all"]
     shutil.rmtree(copied / "evidence")
     assert codes(copied, "evidence") == [command]
-
-
-def test_views_are_linked_where_they_are_and_named_where_they_are_not(copied: Path):
-    assert codes(copied, "views") == [f"headcats views {copied.name}"]
-    entries = [
-        {"file": name, "category": name[:1].upper(), "what": "patterns of L0H0"} for name in ("a.html", "b.html")
-    ]
-    (copied / "views").mkdir()
-    for name in ("a.html", "b.html"):
-        (copied / "views" / name).write_text("<p>patterns", encoding="utf-8")
-    list_views(copied, entries, by="mean_ablation at all, model m")
-    (copied / "views" / "b.html").unlink()
-    # Only those that are there.
-    for path, address in ((None, "views/a.html"), (copied.parent / "elsewhere.html", "results/views/a.html")):
-        parts = parts_of(copied, "views", path)
-        assert [part.href for part in parts if isinstance(part, Link)] == [address]
-    # Of heads that were chosen in another way.
-    assert said(copied, "views")["views.chosen_by"].fields == {"by": "mean_ablation at all, model m"}
 
 
 def test_cautions(counting_run: Path, copied: Path, tmp_path: Path):
@@ -212,4 +188,4 @@ def test_a_method_without_scores_in_the_metric_of_the_map_is_named(copied: Path,
     monkeypatch.setattr("headcats.reports.page.material.kept_scores", refuse)
     monkeypatch.setattr("headcats.categories.run_maps.kept_judged", refuse)
     monkeypatch.setattr("reports.page.read_pages._judged", {})
-    assert said(copied, "explorer")["explorer.not_scored"].fields == {"label": "mean_ablation@all", "reason": reason}
+    assert said(copied, "methods")["methods.not_scored"].fields == {"label": "mean_ablation@all", "reason": reason}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from for_each import for_each
-from reports.page.saved_runs import list_views
+from reports.page.saved_runs import list_attention
 from results.folders import change_manifest
 from simulated import block, tree
 
@@ -28,9 +28,9 @@ from headcats.reports.page.saved import (
     Saved,
     robustness_folder,
     save_robustness,
+    saved_attention,
     saved_evidence,
     saved_robustness,
-    saved_views,
 )
 from headcats.results import tables
 from headcats.results.checksum import json_content_of, json_with_checksum
@@ -96,13 +96,6 @@ def test_nothing_saved_is_none_and_damage_is_said(run: RunResults, found: Robust
     assert re.match(rf"{WHERE}/agreement\.nc .*headcats compare", saved_robustness(run, WHERE).problems[WHERE])
 
 
-def test_a_table_without_names_is_damaged(run: RunResults, found: Robustness):
-    bare = found.agreement.drop_vars("category")
-    for agreement in (bare, bare.assign_coords(category=range(bare.sizes["category"]))):
-        save_robustness(run, WHERE, Robustness(agreement, found.members, {}, None))
-        assert "along category" in saved_robustness(run, WHERE).problems[WHERE]
-
-
 @for_each("tables", ['["../../elsewhere.nc"]', '["/etc/hostname"]', "[[1]]", "5"])
 def test_no_table_elsewhere_is_opened(run: RunResults, found: Robustness, tables: str):
     save_robustness(run, WHERE, found)
@@ -149,18 +142,19 @@ FIRST = "denoising_patch@last"
 
 @pytest.fixture
 def complete(copied: Path, found: Robustness) -> Path:
-    """A finished run with evidence, robustness and views."""
+    """A finished run with evidence, robustness and attention."""
     save_robustness(open_results(find_place(copied)), WHERE, found)
-    (copied / "views").mkdir()
-    (copied / "views" / "a.html").write_bytes(b"<p>\npatterns\n")
-    view = {"file": "a.html", "category": "A", "what": "B"}
-    list_views(copied, [view], method=FIRST)
+    list_attention(copied, {"A": {}}, method=FIRST)
     return copied
 
 
 def current(run: RunResults) -> set[str]:
     """What is shown of everything that is saved; the rest must be said to be of an earlier state."""
-    each = {"evidence": saved_evidence(run), "robustness": saved_robustness(run, WHERE), "views": saved_views(run)}
+    each = {
+        "evidence": saved_evidence(run),
+        "robustness": saved_robustness(run, WHERE),
+        "attention": saved_attention(run),
+    }
     for saved_of in each.values():
         assert bool(saved_of.contents) != bool(saved_of.problems)
         assert all("earlier state" in problem for problem in saved_of.problems.values())
@@ -202,11 +196,13 @@ def move_task(stored: dict) -> None:
 )
 def test_what_was_saved_before_blocks_tasks_or_categories_changed_is_not_shown(complete: Path, tmp_path: Path, change):
     folder = Path(shutil.copytree(complete, tmp_path / "changed"))
-    assert current(open_results(find_place(folder))) == {"evidence", "robustness", "views"}
+    assert current(open_results(find_place(folder))) == {"evidence", "robustness", "attention"}
     loaded = hc.load(folder)
     change(folder)
     assert current(open_results(find_place(folder))) == set()
-    assert current(RunResults(loaded)) == {"evidence", "robustness", "views"}, "these are the blocks that were tested"
+    assert current(RunResults(loaded)) == {"evidence", "robustness", "attention"}, (
+        "these are the blocks that were tested"
+    )
 
 
 def test_results_shared_by_git_for_windows_are_the_same(complete: Path, tmp_path: Path):
@@ -220,16 +216,16 @@ def test_results_shared_by_git_for_windows_are_the_same(complete: Path, tmp_path
     git("-C", complete, "add", ".")
     git("-C", complete, "commit", "-m", "results")
     git("clone", complete, tmp_path / "clone")
-    for name in ("manifest.json", "suite.json", "views/index.json", "views/a.html"):
+    for name in ("manifest.json", "suite.json", "attention.json"):
         assert b"\r\n" in (tmp_path / "clone" / name).read_bytes(), name
     xr.testing.assert_identical(hc.load(tmp_path / "clone"), hc.load(complete))
-    assert current(open_results(find_place(tmp_path / "clone"))) == {"evidence", "robustness", "views"}
+    assert current(open_results(find_place(tmp_path / "clone"))) == {"evidence", "robustness", "attention"}
 
 
 def test_a_further_method_changes_what_compares_methods_alone(complete: Path):
     for task in open_results(find_place(complete)).blocks_of(FIRST):
         add(complete, (task, FIRST), (task, "noising_patch@last"))
-    assert current(open_results(find_place(complete))) == {"evidence", "views"}
+    assert current(open_results(find_place(complete))) == {"evidence", "attention"}
 
 
 def test_what_does_not_say_of_which_state_it_is_is_not_shown(complete: Path):
@@ -237,7 +233,7 @@ def test_what_does_not_say_of_which_state_it_is_is_not_shown(complete: Path):
         table = tables.read_table(file, again="")
         table.attrs.pop(STATE, None)
         file.write_bytes(tables.table_bytes(table))
-    index = complete / "views" / "index.json"
+    index = complete / "attention.json"
     stored = json.loads(json_content_of(index.read_bytes()))
     del stored[STATE]
     index.write_bytes(json_with_checksum(json.dumps(stored)))

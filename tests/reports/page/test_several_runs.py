@@ -46,14 +46,8 @@ def test_names_are_the_ends_of_paths(compared, tmp_path):
     assert list(runs_of(runs)) == ["a/run", "b/run"]
 
 
-def test_methods_that_both_have_are_offered(compared):
-    assert [protocol.name for protocol in compared.protocols] == ["denoising patch", "mean ablation"]
-    assert compared.alone == {}
-    assert compared.runs.corresponds
-
-
 def test_heads_that_move_are_tested_on_the_same_prompts(compared):
-    moving = {each.head: each for each in compared.protocols[0].memberships if each.moves}
+    moving = {each.head: each for each in compared.memberships if each.moves}
     assert set(moving) == {"L1H2", "L1H3"}
     assert moving["L1H2"].effects == pytest.approx({"seed0": EFFECT, "seed1": 0.0}, abs=0.02)
     assert [(each.n_changes, each.n_found) for each in moving.values()] == [(1, 1), (1, 1)]
@@ -62,7 +56,7 @@ def test_heads_that_move_are_tested_on_the_same_prompts(compared):
 
 def test_other_prompts_are_not_compared(tmp_path, folders):
     other = written_run(tmp_path / "other", SECOND, prompts="of its own")
-    changes = compare_runs(runs_of([folders[0], other]), MapSpec()).protocols[0].changes
+    changes = compare_runs(runs_of([folders[0], other]), MapSpec()).changes
     assert int(changes["n_compared"].sum()) == 0
     assert int(changes["n_other_prompts"].sum()) == 4
 
@@ -73,12 +67,12 @@ def test_the_first_screen_says_what_differs(compared):
     assert screen.headline[0].fields["same"] == 2
     assert screen.headline[0].fields["n"] == 4
     assert screen.but == ()
-    assert [each.name for each in screen.maps] == ["denoising patch", "mean ablation"]
+    assert [each.name for each in screen.maps] == ["denoising patch"]
     assert [card.category for card in screen.maps[0].cards] == list(KINDS)
 
 
 def test_a_panel_for_every_run_with_one_switch(compared):
-    overlaps = compared.protocols[0].overlaps
+    overlaps = compared.overlaps
     figure, views = side_by_side(overlaps, categories=list(KINDS), corresponds=True)
     assert figure.layout.xaxis2.matches == "x"
     assert figure.layout.yaxis2.matches == "y"
@@ -111,8 +105,8 @@ def test_a_row_for_every_head_with_a_column_for_every_run(compared):
 def test_the_page_of_results_in_a_dictionary_holds_it_all_without_scripts(name, folders, tmp_path):
     results = {name: hc.load(folders[0]), "other": hc.load(folders[1])}
     page = hc.report(results, tmp_path / "page.html").read_text(encoding="utf-8")
-    assert page.count("<noscript><svg") == 2
-    assert page.count(MOVES_MARK) >= 2
+    assert page.count("<noscript><svg") == 1
+    assert MOVES_MARK in page
     heading = re.findall(r"<h1>(.*)</h1>", page)[0]
     assert heading.endswith(", other")
     assert "49" not in heading
@@ -148,7 +142,7 @@ def test_heads_of_other_models_are_not_matched(folders, tmp_path, monkeypatch):
     )
     hc.report([folders[0], wide], tmp_path / "page.html")
     assert "tab-side_by_side_heads" not in shown
-    figure, _ = side_by_side(compared.protocols[0].overlaps, categories=list(KINDS), corresponds=False)
+    figure, _ = side_by_side(compared.overlaps, categories=list(KINDS), corresponds=False)
     assert figure.layout.xaxis2.matches is None
     widths = [np.diff(figure.layout[name].domain) for name in ("xaxis", "xaxis2")]
     assert widths[0] == pytest.approx(widths[1])
@@ -175,7 +169,6 @@ def test_a_run_without_the_method_is_named(folders, tmp_path):
     compared = compare_runs(runs_of([*folders, other]), reading)
     assert list(compared.left_out) == ["patch"]
     assert "mean_ablation" in compared.left_out["patch"]
-    assert compare_runs(runs_of([folders[0], other]), MapSpec()).alone == {"mean ablation": ["seed0"]}
 
 
 def test_nothing_is_written_where_nothing_can_be_compared(folders, tmp_path):

@@ -14,7 +14,7 @@ from headcats.categories.differences import effect_differences
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, map_tables, read_scores, with_tests
-from headcats.reports.text.maps import difference_table, differing_heads, map_findings
+from headcats.reports.text.maps import difference_table, map_findings
 from headcats.results.finding import Finding
 from headcats.results.run_results import RunResults
 
@@ -207,9 +207,7 @@ def test_task_specific_effects_have_a_title_of_their_own() -> None:
 def test_pairs_of_categories_whose_heads_differ_are_named_with_their_number() -> None:
     found = tables(results(tasks=(5, 5)))
     # Head 1 helps Algorithmic alone, head 2 suppresses Knowledge alone.
-    said = findings(found)["map.different"]
-    assert [pair.fields for pair in said.fields["pairs"]] == [{"category": "Algorithmic", "other": "Knowledge", "n": 2}]
-    (shown, _) = difference_table(effect_differences(found["scores"]))
+    shown = findings(found)["map.differences"]
     assert shown.columns == ("", "Algorithmic")
     head_1, head_2 = (effect_differences(found["scores"])["difference"].values[1, 0, 0, head] for head in (1, 2))
     first, second = sorted((f"L0H1 {head_1:+.3f}", f"L0H2 {head_2:+.3f}"), key=lambda text: -abs(float(text[5:])))
@@ -220,10 +218,8 @@ def test_nothing_differs_and_nothing_can_be_tested() -> None:
     scores = tables(results(tasks=(3, 3)))["scores"]
     alike = scores.assign(effect=xr.full_like(scores["effect"], 0.3) + 0.1 * np.arange(6)[:, None, None])
     tested = effect_differences(alike.assign(category=("task", ["Algorithmic", "Knowledge"] * 3)))
-    assert not list(differing_heads(tested))
     (shown, _) = difference_table(tested)
     assert shown.rows == (("Knowledge", "0"),)
     with pytest.warns(StatisticsWarning, match="over tasks"):
         single = effect_differences(scores.isel(task=[0, 3]))
-    assert not list(differing_heads(single))
     assert not list(difference_table(single))

@@ -5,7 +5,6 @@ const PAPER = { width: 680, height: 940, least: 0.5 }; // A4 and Letter within t
 // The page has buttons of its own; a double click undoes a zoom.
 const CONFIG = { displayModeBar: false, doubleClick: "reset" };
 const drawnFigures = new Map();
-const makers = new Map(); // figure -> what gives its data and layout; those of all others lie in the page
 let onPaper = false;
 
 // Everything in a figure has its place in pixels, so a narrow window shows all of it smaller. By a transform, through
@@ -50,9 +49,9 @@ async function draw(figure) {
 async function drawn(figure) {
   await plotlyReady;
   const plot = figure.querySelector(".plot");
-  const isNew = !drawnFigures.has(figure), maker = makers.get(figure);
-  if (isNew) drawnFigures.set(figure, maker ? null : unpackedJson(`figure-${figure.dataset.figure}`));
-  const content = maker ? await maker() : coloured(await drawnFigures.get(figure));
+  const isNew = !drawnFigures.has(figure);
+  if (isNew) drawnFigures.set(figure, unpackedJson(`figure-${figure.dataset.figure}`));
+  const content = coloured(await drawnFigures.get(figure));
   if (figure.visibleTraces) content.data.forEach((trace, place) => (trace.visible = figure.visibleTraces[place] ?? true));
   content.layout.shapes = marksOf(figure, content.layout);
   if (isNew) plot.replaceChildren();
@@ -108,13 +107,6 @@ function markAll() {
   }
 }
 
-// A figure whose maker has something else to show.
-function drawAgain(figure) {
-  if (!drawnFigures.has(figure)) return;
-  if (figure.offsetParent) draw(figure);
-  else figure.isStale = true;
-}
-
 function failed(figure, problem) {
   const why = "DecompressionStream" in window ? String(problem) : "It needs a browser of 2023 or later.";
   figure.querySelector(".plot").replaceChildren(element("p", { class: "note" }, `This figure could not be drawn. ${why}`));
@@ -141,21 +133,14 @@ function reserveRoom() {
   for (const [around, height] of heights) if (height) around.style.height = `${height}px`;
 }
 
-// Below every figure: the lines of Python that draw it, and pictures of it.
+// Below every figure: pictures of it.
 function toolsOf(figure) {
-  const code = figure.querySelector(".code");
   const picture = (format) => {
     const button = element("button", { type: "button" }, format.toUpperCase());
     button.addEventListener("click", () => savePicture(figure, format));
     return button;
   };
-  const tools = element("p", { class: "figure-tools" }, picture("png"), picture("svg"));
-  if (code) {
-    const copy = element("button", { type: "button" }, "Copy code");
-    copy.addEventListener("click", () => copyText(code.textContent, copy));
-    tools.prepend(copy);
-  }
-  return tools;
+  return element("p", { class: "figure-tools" }, picture("png"), picture("svg"));
 }
 
 async function savePicture(figure, format) {
@@ -212,12 +197,9 @@ function shownAgain(around) {
     if (!drawnFigures.has(figure)) continue;
     const plot = figure.querySelector(".plot.js-plotly-plot");
     if (!plot) continue;
-    if (figure.isStale) draw(figure);
-    else {
-      fit(plot);
-      if (figure.isUnmarked) Plotly.relayout(plot, { shapes: marksOf(figure, plot.layout) });
-    }
-    figure.isStale = figure.isUnmarked = false;
+    fit(plot);
+    if (figure.isUnmarked) Plotly.relayout(plot, { shapes: marksOf(figure, plot.layout) });
+    figure.isUnmarked = false;
   }
 }
 

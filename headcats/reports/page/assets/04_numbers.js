@@ -33,10 +33,6 @@ function placeOf(block, row, layer, head) {
   return (row * block.shape[1] + layer) * block.shape[2] + head;
 }
 
-function mainField(block) {
-  return block.fields[0];
-}
-
 function fixed(value, digits = 3) {
   return Number.isNaN(value) ? "–" : value.toFixed(digits).replace(/^-(?=0\.?0*$)/, "").replace("-", "−");
 }

@@ -55,3 +55,8 @@ function connectPanelPlot() {
   panelPlot.isConnectedOnce = true;
   panelPlot.on("plotly_click", ({ points: [point] }) => select({ task: point.customdata[0] }));
 }
+
+// Plotly reads titles as HTML, and where MathJax is there as formulas.
+function asPlotlyText(text) {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("$", "&#36;");
+}

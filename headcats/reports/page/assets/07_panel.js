@@ -1,9 +1,8 @@
-// The panel of one head: its verdicts, its effect on every task by every method, its nearest heads, and its numbers.
+// The panel of one head: its verdicts, its effect on every task by every method, and its numbers.
 const panel = document.getElementById("head");
 const panelBody = document.getElementById("head-body");
 let openedBy = null;
 const VERDICTS = { i: "in", s: "suppressing", u: "undecided", o: "out", "-": "not judged" };
-const ALIKE = 6;
 
 function showHead(layer, head) {
   if (panel.hidden) openedBy = document.activeElement;
@@ -14,7 +13,6 @@ function showHead(layer, head) {
     ...sharing(layer, head),
     ...attentionThumbnails(layer, head),
     ...(plot ? [element("h3", {}, "On every task"), element("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Effect on every task, by method" }, aroundPanelPlot)] : []),
-    ...alike(layer, head),
     allNumbers(layer, head),
   );
   const wasHidden = panel.hidden;
@@ -173,33 +171,6 @@ function byTask(layer, head) {
   }
   if (heads.left_out.length) parts.push(element("p", { class: "quiet" }, `Not in this file, to keep it small: ${heads.left_out.join(", ")}.`));
   return parts;
-}
-
-// The heads with the most similar effects over tasks, and the categories that they are in.
-function alike(layer, head) {
-  const block = heads.blocks.find(({ what, fields }) => what === "task" && fields.includes("effect"));
-  if (!block) return [];
-  const others = heads.per_layer.flatMap((n, l) => Array.from({ length: n }, (_, h) => [l, h, similarity(block, [layer, head], [l, h])]));
-  const nearest = others.filter(([l, h]) => l !== layer || h !== head).sort((a, b) => b[2] - a[2]).slice(0, ALIKE);
-  if (!nearest.length) return [];
-  const items = nearest.map(([l, h, value]) => {
-    const set = heads.categories.length ? setOf(l, h).join(", ") || "no category" : "";
-    return element("li", {}, headButton(l, h), ` ${fixed(value, 2)} `, element("span", { class: "quiet" }, set));
-  });
-  return [element("h3", {}, "Nearest heads"), element("p", { class: "quiet" }, `Cosine of the effects over tasks, ${block.label}`), element("ul", { class: "nearest" }, ...items)];
-}
-
-function similarity(block, [l1, h1], [l2, h2]) {
-  const { effect } = block.numbers, [rows, layers, perLayer] = block.shape;
-  let both = 0, one = 0, other = 0;
-  for (let row = 0, start = 0; row < rows; row++, start += layers * perLayer) {
-    const a = effect[start + l1 * perLayer + h1], b = effect[start + l2 * perLayer + h2];
-    if (Number.isNaN(a) || Number.isNaN(b)) continue;
-    both += a * b;
-    one += a * a;
-    other += b * b;
-  }
-  return one && other ? both / Math.sqrt(one * other) : 0;
 }
 
 // Layer and number of what is named; a head is no group, whatever its number.

@@ -8,7 +8,6 @@ headsReady
     connectFirst();
     connectHeads();
     connectAllHeads();
-    connectExplorer();
     connectAddress();
     document.documentElement.dataset.heads = "ready";
   })

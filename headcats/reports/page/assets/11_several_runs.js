@@ -2,8 +2,6 @@
 const MOVES_MARK = "↔ moves"; // as the table writes it
 
 function connectSeveralRuns() {
-  // Where heads do not correspond, none can be looked up in all runs.
-  if (document.getElementById("structure")) document.getElementById("find").hidden = true;
   for (const table of document.querySelectorAll("#side_by_side_heads table")) {
     const filter = table.closest(".wide").previousElementSibling?.querySelector("input[type=search]");
     if (!filter || !table.tBodies[0].textContent.includes(MOVES_MARK)) continue;

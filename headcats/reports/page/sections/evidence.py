@@ -12,13 +12,11 @@ from headcats.base.registry import lookup
 from headcats.categories.map_spec import EVIDENCE
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Facts, Folded, Part, section
-from headcats.reports.page.python_lines import figure_command
 from headcats.reports.page.saved import Robustness
-from headcats.reports.text.agreement import agreement_findings, half_findings, pair_findings, replicate_findings
+from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.finding import Finding, line, note, templates
 from headcats.results.head_axes import HEAD
-from headcats.results.place import Place
 from headcats.results.records import NOT_USED
 from headcats.results.tables import as_written
 
@@ -28,13 +26,13 @@ _UNRELIABLE = 0.5
 
 @section("Evidence: are the categories real?")
 def evidence(material: Material) -> Iterator[Part]:
-    """Show what `headcats evidence` saved on these categories, or the command; tests of other choices folded."""
+    """Show what `headcats evidence` saved on these categories, or the command."""
     if not material.tables:
         return
     # All of the suite: an older test may be of more categories than the map.
     categories = json.dumps(material.run.manifest.category_entries())
     for place, tree in enumerate(material.evidence):
-        yield from _whole(_test(tree, f"own_{place}", categories, material.place), EVIDENCE, command="evidence")
+        yield from _whole(_test(tree, f"own_{place}", categories), EVIDENCE, command="evidence")
     if not material.evidence:
         if material.spec.sign == "suppressing":
             yield line("evidence.helping_only")
@@ -45,10 +43,6 @@ def evidence(material: Material) -> Iterator[Part]:
             yield Code(material.command("evidence", "method", "metric", "effect"))
     for folder, problem in material.unusable_evidence.items():
         yield _unusable(folder, problem)
-    for place, (folder, tree) in enumerate(material.other_evidence.items()):
-        name = folder.removeprefix(f"{EVIDENCE}-") if folder != EVIDENCE else "the default"
-        parts = _whole(_test(tree, f"other_{place}", categories, material.place), folder, command="evidence")
-        yield Folded(line("evidence.other_choice", name=name), parts)
 
 
 @section("Robustness: what does the map depend on?")
@@ -88,27 +82,20 @@ def _robustness(saved: Robustness, sign: str) -> Iterator[Part]:
     yield from replicate_findings(saved.members, sign=sign)
     if saved.halves is not None:
         yield from half_findings(saved.halves, title=str(saved.halves.attrs["title"]))
-    if in_pairs := tuple(pair_findings(saved.agreement)):
-        yield Folded(line("robustness.pairs"), in_pairs)
 
 
-def _test(tree: xr.DataTree, name: str, categories: str, place: Place | None) -> Iterator[Part]:
+def _test(tree: xr.DataTree, name: str, categories: str) -> Iterator[Part]:
     """The figures and the verdicts; what the numbers say, how heads were tested and the numbers themselves folded."""
-    options = json.loads(tree.attrs["options"])
-    chosen = {option: str(options[option]) for option in ("method", "metric", "effect", "positions")}
     # With the colours of the suite.
     relabelling, curves = (
         tree[name].to_dataset().assign_attrs(categories=categories) for name in ("relabelling", "curves")
     )
     if relabelling.sizes["relabelling"]:
-        figure, code = (
-            lookup("figure", "relabelled_tasks")(relabelling),
-            figure_command(place, "relabelled_tasks", chosen),
-        )
-        yield Drawn(f"relabelled_tasks_{name}", figure, line("evidence.relabelled_figure"), code=code)
+        figure = lookup("figure", "relabelled_tasks")(relabelling)
+        yield Drawn(f"relabelled_tasks_{name}", figure, line("evidence.relabelled_figure"))
     if bool(curves["damage"].notnull().any()):
-        figure, code = lookup("figure", "ablation_curves")(curves), figure_command(place, "ablation_curves", chosen)
-        yield Drawn(f"ablation_curves_{name}", figure, line("evidence.curves_figure"), code=code)
+        figure = lookup("figure", "ablation_curves")(curves)
+        yield Drawn(f"ablation_curves_{name}", figure, line("evidence.curves_figure"))
     tested, *findings, verdicts, units = evidence_findings(tree)
     start = [finding.id for finding in findings].index("evidence.reading")
     yield verdicts
@@ -146,6 +133,8 @@ def _of_run(material: Material) -> Iterator[Finding]:
     if dropped:
         reasons = [line("caution.because", n=count, reason=reason) for reason, count in dropped.most_common(3)]
         yield note("caution.dropped", n=dropped.total(), reasons=reasons)
+    for file, problem in material.attention.problems.items():
+        yield note("caution.attention", file=file, problem=problem)
     hooked = {label for _, label, path, check in material.paths if path == "hooked" and "fail" in check}
     if hooked:
         yield note("caution.hooked", methods=sorted(hooked))

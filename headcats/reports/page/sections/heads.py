@@ -1,7 +1,7 @@
 """Heads of the map, what categories share, and what other methods say of heads."""
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -9,22 +9,18 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.base.errors import HeadcatsError
 from headcats.base.registry import lookup, names
 from headcats.categories.head_columns import HEAD_COLUMNS
 from headcats.categories.map_result import MapResult, block_title
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import head_table
-from headcats.categories.run_maps import joint_map
 from headcats.figures.figure import reads
 from headcats.figures.overlap_map import overlap_map
 from headcats.reports.page.material import Material
-from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, drawn_or_why_not, section
-from headcats.reports.page.python_lines import figure_command, figure_lines
-from headcats.reports.text.comparison import method_findings
-from headcats.reports.text.maps import difference_table, head_findings, shared_findings, unit_note
+from headcats.reports.page.parts import Folded, Heading, Part, drawn_or_why_not, section
+from headcats.reports.text.maps import head_findings, shared_findings, unit_note
 from headcats.reports.text.short import block_findings, suite_findings
-from headcats.results.finding import Finding, Table, interval_text, line, number_text, table
+from headcats.results.finding import Table, interval_text, line, number_text, table
 from headcats.results.head_axes import HEAD, KV_HEAD, cell_name, unit_of
 from headcats.results.label import Label
 
@@ -35,7 +31,7 @@ _NUMBERS = ["effect", "95 % interval", "q"]
 
 @section("Heads")
 def heads(material: Material) -> Iterator[Part]:
-    """One row per head and category, undecided ones, and one map per category."""
+    """One row per head and category, undecided ones, and figures of other packages."""
     if material.joint is not None:
         yield from requested_heads(material, material.joint)
     if (result := material.scored) is None:
@@ -55,11 +51,6 @@ def heads(material: Material) -> Iterator[Part]:
     if undecided.any():
         yield Folded(line("map.undecided_heads", n=int(undecided.sum())), tuple(_undecided(overlap, undecided)))
     yield Folded(line("map.criteria"), (*head_findings(result),))
-    code = functools.partial(figure_lines, material.place, material.spec)
-    draw = functools.partial(overlap_map, overlap, title=material.spec.title)
-    # Colours alone tell few categories apart: of more there is no such figure.
-    of_map = drawn_or_why_not("overlap_map", draw, line("map.figure"), code("overlap_map(overlap)"), "layer-head")
-    yield Folded(line("map.one_per_category"), (of_map,))
     # Figures registered by another package, or in a notebook, that read one of the tables of the map.
     for name in names("figure"):
         draw = lookup("figure", name)
@@ -67,7 +58,7 @@ def heads(material: Material) -> Iterator[Part]:
             yield Heading(name)
             shown_as = line("map.registered_figure", name=name)
             of_other = functools.partial(draw, material.tables[reads(draw)])
-            yield drawn_or_why_not(name, of_other, shown_as, code(f"{name}({reads(draw)})"))
+            yield drawn_or_why_not(name, of_other, shown_as)
 
 
 def _table(rows: pd.DataFrame) -> Table:
@@ -129,21 +120,11 @@ def shared(material: Material) -> Iterator[Part]:
     if (result := material.scored) is None:
         return
     yield from shared_findings(result)
-    yield from difference_table(material.tables["differences"])
-
-
-@section("Every head, task by task")
-def explorer(material: Material) -> Iterator[Part]:
-    """Drawn by the page's script from the packed numbers."""
-    if material.tables or material.strengths is not None:
-        yield Explorer()
-    for label, reason in material.not_scored.items():
-        yield line("explorer.not_scored", label=label, reason=reason)
 
 
 @section("Other methods")
 def methods(material: Material) -> Iterator[Part]:
-    """A figure and a few sentences for each, then all of them on one grid."""
+    """A figure and a few sentences for each."""
     declarations = material.run.declarations
     shown = [
         (label, block, block_title(block) if declarations[label].figure else "", suite_findings(block))
@@ -162,60 +143,21 @@ def methods(material: Material) -> Iterator[Part]:
             # A cell of a head says nothing of the groups that the page is about.
             heads = declared.figure_heads if material.unit == HEAD else ""
             draw = functools.partial(_drawn, name, data, title=title)
-            code = figure_command(material.place, name, _options(material, {"method": label}))
-            yield drawn_or_why_not(f"{name}_{place}", draw, alt, code, heads)
-        # Heads of the method that the page is of are in their tab.
-        if declared.selection and label in material.run.joint_blocks and not material.is_of(label):
-            yield from sorted_heads(material, label, place)
-    yield from _together(material)
-
-
-def _options(material: Material, options: Mapping[str, str]) -> dict[str, str]:
-    """Options of a method, with the metric where it is not the first of the run."""
-    given = material.spec.options_for(material.run) if material.tables else {}
-    return {**options, **{name: value for name, value in given.items() if name == "metric"}}
+            yield drawn_or_why_not(f"{name}_{place}", draw, alt, heads)
+    for label, reason in material.not_scored.items():
+        yield line("methods.not_scored", label=label, reason=reason)
 
 
 def _drawn(name: str, table: xr.Dataset, *, title: str) -> go.Figure:
     return lookup("figure", name)(table, title=title)
 
 
-def _together(material: Material) -> Iterator[Part]:
-    if (agreement := material.agreement) is None:
-        return
-    yield Heading("All methods on one grid of heads")
-    findings = list(method_findings(agreement))
-    end = 1 + max(place for place, finding in enumerate(findings) if isinstance(finding, Table))
-    yield from findings[end:]
-    yield Folded(line("methods.tables"), tuple(findings[:end]))
-
-
 def requested_heads(material: Material, result: MapResult) -> Iterator[Part]:
     """Heads of the joint method that the page is of, as its rule and its options select them."""
     yield from block_findings(result)
-    yield from _map(material, result, id_end="selected")
-
-
-def sorted_heads(material: Material, label: str, number: int) -> Iterator[Part]:
-    """Heads of any other joint method, by the rule of its paper; folded."""
-    try:
-        result = joint_map(material.run, label, MapSpec(Label.parse(label)))
-    except HeadcatsError as problem:  # a probe at chance, for example
-        yield line("text.not_drawn", reason=str(problem))
-        return
-    yield Folded(line("methods.heads", label=label), tuple(block_findings(result)))
-    # The figure of relations, which stands above, is their map already.
-    if not result.is_of_relations and (shown := tuple(_map(material, result, id_end=str(number)))):
-        yield Folded(line("methods.maps", label=label), shown)
-
-
-def _map(material: Material, result: MapResult, *, id_end: str) -> Iterator[Drawn | Finding]:
-    """None where no head is in a category."""
-    if not result.inside.any():
-        return
-    draw = functools.partial(overlap_map, result.overlap, title=result.title)
-    code = figure_command(material.place, "overlap_map", {"method": result.name, **result.options})
-    shown = line("methods.figure", label=result.name, name="overlap_map")
-    # A cell of a head says nothing of the groups that the page is about.
-    heads: Literal["layer-head", ""] = "layer-head" if material.unit == HEAD else ""
-    yield drawn_or_why_not(f"overlap_map_{id_end}", draw, shown, code, heads)
+    if result.inside.any():
+        draw = functools.partial(overlap_map, result.overlap, title=result.title)
+        shown = line("methods.figure", label=result.name, name="overlap_map")
+        # A cell of a head says nothing of the groups that the page is about.
+        heads: Literal["layer-head", ""] = "layer-head" if material.unit == HEAD else ""
+        yield drawn_or_why_not("overlap_map_selected", draw, shown, heads)

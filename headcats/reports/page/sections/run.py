@@ -1,15 +1,18 @@
 """What was run, on what, and how to do it again."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from headcats.categories.map_spec import MapSpec
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Facts, Folded, Heading, Part, section
-from headcats.reports.page.python_lines import block_lines, map_lines
 from headcats.reports.text.comparison import value_text
 from headcats.reports.text.suggestions import repeat_command
 from headcats.reports.text.tasks import count_columns, dropped_rows, task_rows
 from headcats.results.finding import line, number_text, table
+from headcats.results.place import Place
 
 
 def _ends(numbers: Sequence[int]) -> list[int]:
@@ -24,11 +27,11 @@ def run(material: Material) -> Iterator[Part]:
     command = repeat_command(manifest)
     yield line("run.in_python" if command.startswith("hc.run(") else "run.command")
     yield Code(command)
-    if material.place is not None:
+    if (place := material.place) is not None:
         yield line("run.page")
         yield Code(material.command("report", "method", "metric", "effect", "rule", "min-tasks", "sign"))
         yield line("run.python")
-        yield Code(_python(material))
+        yield Code(_python(material, place))
     yield Folded(line("run.details"), tuple(_details(material)))
 
 
@@ -78,15 +81,52 @@ def _facts(values: Mapping[str, object]) -> Facts:
     return Facts(tuple((name, str(value)) for name, value in values.items() if value not in (None, "")))
 
 
-def _python(material: Material) -> str:
-    lines = [map_lines(material.place, material.spec if material.tables else None, is_judged=not material.not_judged)]
+def _python(material: Material, place: Place) -> str:
+    """Lines from the folder to `overlap`; where no head can be judged, to `scores`; without a map, to `results`."""
+    lines = ["import headcats as hc", "", f"results = hc.load({_text(place.shown)})"]
+    if material.tables:
+        lines += _lines_of_scores(material.spec, is_judged=not material.not_judged)
     if material.joint is not None:
-        lines += block_lines(material.joint.name, material.spec)
+        lines += _lines_of_block(material.joint.name, material.spec)
     if material.joint or (material.tables and not material.not_judged):
         lines.append("hc.categories.head_table(overlap)")
     if material.run.joint_blocks and not material.joint:
         lines.append("blocks = hc.suite_blocks(results)")
     return "\n".join(lines)
+
+
+def _lines_of_block(label: str, reading: MapSpec) -> Iterator[str]:
+    yield "blocks = hc.suite_blocks(results)"
+    rule = f", rule=hc.rules.{reading.rule!r}" if reading.named_rule else ""
+    least = "" if reading.named_min_tasks is None else f", min_tasks={_text(reading.named_min_tasks)}"
+    yield f"members = hc.categorize(blocks[{_text(label)}]{rule}{least})"
+    yield f"overlap = hc.overlap(members{_arguments({'sign': (reading.sign, MapSpec().sign)})})"
+
+
+def _lines_of_scores(reading: MapSpec, *, is_judged: bool) -> Iterator[str]:
+    default = MapSpec()
+    scoring = {
+        "method": (reading.label.method, ""),
+        "positions": (reading.label.positions, ""),
+        "metric": (reading.metric, ""),
+        "effect": (reading.effect, default.effect),
+        "alpha": (reading.rule.options.get("alpha", 0.05), 0.05),
+    }
+    yield f"scores = hc.score(results{_arguments(scoring)})"
+    if is_judged:
+        min_tasks = _arguments({"min_tasks": (reading.min_tasks, default.min_tasks)})
+        sign = _arguments({"sign": (reading.sign, default.sign)})
+        yield f"members = hc.categorize(scores, rule=hc.rules.{reading.rule!r}{min_tasks})"
+        yield f"overlap = hc.overlap(members{sign})"
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _arguments(values: Mapping[str, tuple[Any, Any]]) -> str:
+    """Arguments of a call whose value is not the default: name -> value, default."""
+    return "".join(f", {name}={_text(value)}" for name, (value, default) in values.items() if value != default)
 
 
 @section("Tasks")

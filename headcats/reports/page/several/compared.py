@@ -1,18 +1,17 @@
 """The maps of several runs, judged once and matched."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import pandas as pd
 import xarray as xr
 
 from headcats.base.errors import DataError, HeadcatsError, StatisticsWarning
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import scored_map
-from headcats.evidence.comparison.agreement import agreement, pairs
+from headcats.evidence.comparison.agreement import agreement
 from headcats.evidence.comparison.revisions import course
 from headcats.evidence.comparison.runs import Runs
 from headcats.reports.text.side_by_side import Membership, memberships
@@ -22,47 +21,41 @@ from headcats.results.run_results import RunResults
 
 
 @dataclass(frozen=True)
-class Protocol:
-    """One way to judge, in all runs that have it; `corresponds` if heads of the same name are the same head."""
+class Compared:
+    """Runs that can be compared, with their maps; `changes` are tested differences where heads correspond."""
 
-    name: str
+    runs: Runs
     maps: Mapping[str, MapResult]
-    corresponds: bool
-    changes: xr.Dataset | None = None
+    left_out: Mapping[str, str | Finding]
+    reading: MapSpec
+    changes: xr.Dataset | None
+    pages: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The method of the maps, in words."""
+        names = dict.fromkeys(each.name for each in self.maps.values())
+        return next(iter(names)) if len(names) == 1 else str(line("several.own_methods"))
 
     @property
     def overlaps(self) -> dict[str, xr.Dataset]:
         """Run -> overlap of its map."""
         return {name: each.overlap for name, each in self.maps.items()}
 
+    @property
+    def members(self) -> dict[str, xr.Dataset]:
+        """Run -> memberships of its map."""
+        return {name: each.tables["members"] for name, each in self.maps.items()}
+
     @cached_property
     def agreement(self) -> xr.Dataset:
         """Agreement of the runs (`hc.evidence.agreement`)."""
-        members = {name: each.tables["members"] for name, each in self.maps.items()}
-        return agreement(members, sign=next(iter(self.maps.values())).spec.sign)
-
-    @cached_property
-    def pairs(self) -> pd.DataFrame:
-        """Pairs of runs (`hc.evidence.pairs`)."""
-        return pairs(self.agreement)
+        return agreement(self.members, sign=self.reading.sign)
 
     @cached_property
     def memberships(self) -> list[Membership]:
         """Heads that any run has in a category."""
         return memberships(self.overlaps, self.changes)
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Runs that can be compared, their maps, and the ways to judge them, the requested one first."""
-
-    runs: Runs
-    maps: Mapping[str, MapResult]
-    left_out: Mapping[str, str | Finding]
-    protocols: tuple[Protocol, ...]
-    alone: Mapping[str, Sequence[str]]
-    reading: MapSpec
-    pages: Mapping[str, str] = field(default_factory=dict)
 
 
 def compare_runs(runs: Runs, reading: MapSpec) -> Compared:
@@ -90,9 +83,9 @@ def compare_runs(runs: Runs, reading: MapSpec) -> Compared:
             f"Two runs at least have to be comparable; here {len(maps)} of {len(runs) + len(runs.copies)} can be "
             f"read:{reasons}"
         )
-    protocols, alone = _protocols(maps, runs)
-    runs = replace(runs, results={name: runs[name] for name in maps})
-    return Compared(runs, maps, left_out, protocols, alone, reading)
+    same_method = len({each.name for each in maps.values()}) == 1
+    changes = _changes(maps, runs) if runs.corresponds and same_method else None
+    return Compared(replace(runs, results={name: runs[name] for name in maps}), maps, left_out, reading, changes)
 
 
 def _misfit(
@@ -108,25 +101,6 @@ def _misfit(
     if not set(run.scored_tasks) & set(first_run.scored_tasks):
         return line("several.other_tasks", first=first_name)
     return None
-
-
-def _protocols(maps: Mapping[str, MapResult], runs: Runs) -> tuple[tuple[Protocol, ...], dict[str, list[str]]]:
-    """The mapped ones, then what at least two runs have; and what fewer have."""
-    ways: dict[tuple[str, str], dict[str, MapResult]] = {}
-    for name, each in maps.items():
-        for shown in each.all:
-            ways.setdefault((str(shown.spec.label), shown.spec.effect), {})[name] = shown
-    names = list(dict.fromkeys(each.name for each in maps.values()))
-    title = names[0] if len(names) == 1 else str(line("several.own_methods"))
-    changes = _changes(maps, runs) if runs.corresponds and len(names) == 1 else None
-    protocols, alone = [Protocol(title, maps, runs.corresponds, changes)], dict[str, list[str]]()
-    for of_runs in ways.values():
-        name = next(iter(of_runs.values())).name
-        if len(of_runs) < len(maps):
-            alone[name] = list(of_runs)
-        if len(of_runs) > 1 and any(of_runs.get(run) is not shown for run, shown in maps.items()):
-            protocols.append(Protocol(name, of_runs, runs.corresponds))
-    return tuple(protocols), alone
 
 
 def _changes(maps: Mapping[str, MapResult], runs: Runs) -> xr.Dataset | None:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
+from headcats.evidence.comparison.agreement import pairs
 from headcats.figures.colours import listed_colours
 from headcats.figures.hero_map import hero_panel
 from headcats.figures.overlap_rows import ALL
@@ -19,8 +20,7 @@ from headcats.figures.panels.layout import WIDEST, Panel
 from headcats.figures.panels.text import escaped
 from headcats.reports.page.first_screen import Card, FirstScreen, MapShown
 from headcats.reports.page.parts import Drawn
-from headcats.reports.page.python_lines import figure_lines_of_runs
-from headcats.reports.page.several.compared import Compared, Protocol
+from headcats.reports.page.several.compared import Compared
 from headcats.reports.text.side_by_side import agreeing, sureness
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import cell_name, unit_of
@@ -35,16 +35,15 @@ _HIGH = {1: 430, 2: 260}
 
 def first_screen(compared: Compared, *, with_toy: bool) -> FirstScreen:
     """The first screen; `with_toy` if a model is one that comes with headcats."""
-    mapped, n = compared.protocols[0], len(compared.runs)
+    n = len(compared.runs)
     sure: tuple[Finding, ...] = ()
     if compared.runs.corresponds:
-        headline = tuple(agreeing(mapped.memberships, n_runs=n))
-        sure = tuple(sureness(mapped.pairs, mapped.changes, n_runs=n))
+        headline = tuple(agreeing(compared.memberships, n_runs=n))
+        sure = tuple(sureness(pairs(compared.agreement), compared.changes, n_runs=n))
     else:
         models = {run.manifest.model.weights_hash or run.manifest.model.name for run in compared.runs.values()}
         headline = (line("several.unlike", models=len(models)),)
-    shown = tuple(_shown(compared, protocol, place) for place, protocol in enumerate(compared.protocols))
-    return FirstScreen(_ran(compared), headline, sure, tuple(_but(compared, with_toy)), shown)
+    return FirstScreen(_ran(compared), headline, sure, tuple(_but(compared, with_toy)), (_shown(compared),))
 
 
 def _ran(compared: Compared) -> Finding:
@@ -69,32 +68,25 @@ def _but(compared: Compared, with_toy: bool) -> Iterator[Finding]:
         yield line("answer.bundled")
 
 
-def _code(compared: Compared, protocol: Protocol) -> str:
-    """The map of each run by the way to judge of the first."""
-    places = [compared.runs[name].place for name in protocol.maps]
-    reading = next(iter(protocol.maps.values())).spec
-    return figure_lines_of_runs(places, reading, 'overlap_map(overlap, layout="hero", title=folder)')
-
-
-def _shown(compared: Compared, protocol: Protocol, place: int) -> MapShown:
-    overlaps = protocol.overlaps
+def _shown(compared: Compared) -> MapShown:
+    overlaps, corresponds = compared.overlaps, compared.runs.corresponds
     colours = {
         name: colour for overlap in reversed(overlaps.values()) for name, colour in listed_colours(overlap).items()
     }
     categories = list(
         dict.fromkeys(name for overlap in overlaps.values() for name in overlap["category"].values.tolist())
     )
-    figure, views = side_by_side(overlaps, categories=categories, corresponds=protocol.corresponds)
-    heads: Literal["layer-head", ""] = "layer-head" if protocol.corresponds else ""
-    hero = Drawn(f"runs_{place}", figure, line("several.figure"), _code(compared, protocol), heads)
-    cards = tuple(Card(name, colours[name], "", (), 0, _about(protocol, name)) for name in categories)
-    return MapShown(protocol.name, hero, views, cards, None)
+    figure, views = side_by_side(overlaps, categories=categories, corresponds=corresponds)
+    heads: Literal["layer-head", ""] = "layer-head" if corresponds else ""
+    hero = Drawn("runs_0", figure, line("several.figure"), heads)
+    cards = tuple(Card(name, colours[name], "", (), 0, _about(overlaps, name)) for name in categories)
+    return MapShown(compared.name, hero, views, cards, None)
 
 
-def _about(protocol: Protocol, category: str) -> Finding:
+def _about(overlaps: Mapping[str, xr.Dataset], category: str) -> Finding:
     runs = [
         line("several.size", run=name, counts=[str(int((overlap["member"].sel(category=category) == 1).sum()))])
-        for name, overlap in protocol.overlaps.items()
+        for name, overlap in overlaps.items()
         if category in overlap["category"].values.tolist()
     ]
     return line("several.card_sizes", runs=runs)

@@ -1,22 +1,17 @@
 """Tabs below the maps of several runs."""
 
-import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from headcats.categories.map_spec import MapSpec
 from headcats.figures.checkpoints import checkpoints
-from headcats.reports.page.material import Material
-from headcats.reports.page.parts import Code, Drawn, Folded, Heading, Link, Part, section
-from headcats.reports.page.python_lines import shown_folder
-from headcats.reports.page.sections.evidence import caution
-from headcats.reports.page.several.compared import Compared, Protocol
-from headcats.reports.text.agreement import agreement_findings, pair_findings, replicate_findings
+from headcats.reports.page.parts import Code, Drawn, Heading, Link, Part, section
+from headcats.reports.page.several.compared import Compared
+from headcats.reports.text.agreement import agreement_findings, replicate_findings
 from headcats.reports.text.comparison import plan_findings
 from headcats.reports.text.revisions import revision_findings
 from headcats.reports.text.side_by_side import Membership, effect_text, how_sure
-from headcats.results.finding import Finding, Table, first_names, line, note, table
+from headcats.results.finding import Table, first_names, line, note, table
 
 MOVES = "moves"
 """Column whose text in a row, `MOVES_MARK`, the page's filter looks for."""
@@ -27,23 +22,16 @@ _MOST = 2000
 
 @section("Heads in every run")
 def side_by_side_heads(compared: Compared) -> Iterator[Part]:
-    """One row per head and category, with a column per run; other methods folded."""
+    """One row per head and category, with a column per run."""
     yield line("several.heads_meaning")
-    for place, protocol in enumerate(compared.protocols):
-        rows = protocol.memberships
-        if not rows:
-            continue
-        parts: list[Part] = [_heads(protocol, rows[:_MOST])]
+    if rows := compared.memberships:
+        yield _heads(compared, rows[:_MOST])
         if len(rows) > _MOST:
-            parts.append(line("several.more_rows", n=len(rows) - _MOST))
-        if place:
-            yield Folded(line("several.heads_by", method=protocol.name), tuple(parts))
-        else:
-            yield from parts
+            yield line("several.more_rows", n=len(rows) - _MOST)
 
 
-def _heads(protocol: Protocol, rows: Sequence[Membership]) -> Table:
-    names = list(protocol.maps)
+def _heads(compared: Compared, rows: Sequence[Membership]) -> Table:
+    names = list(compared.maps)
     has_unsure = any(each.moves for each in rows)
     cells = [
         [
@@ -55,45 +43,31 @@ def _heads(protocol: Protocol, rows: Sequence[Membership]) -> Table:
         for each in rows
     ]
     columns = ["head", "category", *names, *([MOVES, "how sure"] if has_unsure else [])]
-    return table("several.heads", columns, cells, numeric=names, method=protocol.name)
+    return table("several.heads", columns, cells, numeric=names, method=compared.name)
 
 
 @section("Agreement")
 def agreement_of_runs(compared: Compared) -> Iterator[Part]:
     """Pairs of runs by category, and which heads all of them, or at least half, have."""
-    for place, protocol in enumerate(compared.protocols):
-        members = {name: each.tables["members"] for name, each in protocol.maps.items()}
-        sign = compared.reading.sign
-        parts = (
-            *agreement_findings(protocol.agreement, {}),
-            *pair_findings(protocol.agreement),
-            *replicate_findings(members, sign=sign),
-        )
-        if place:
-            yield Folded(line("several.agreement_by", method=protocol.name), parts)
-        else:
-            yield from parts
+    yield from agreement_findings(compared.agreement, {})
+    yield from replicate_findings(compared.members, sign=compared.reading.sign)
 
 
 @section("Categories over the revisions")
 def training(compared: Compared) -> Iterator[Part]:
     """Curves of one model over its training: heads that come and go, and whether their effects differ."""
-    changes, reading = compared.protocols[0].changes, next(iter(compared.protocols[0].maps.values())).spec
+    changes, reading = compared.changes, next(iter(compared.maps.values())).spec
     if changes is None:
         return
-    title, runs = replace(reading, model=compared.runs.model).title, compared.runs
-    source = [shown_folder(run.place) for run in runs.values()] if runs.series is None else runs.series.shown
-    options = _arguments({key: value for key, value in compared.reading.options.items() if key != "positions"}, reading)
-    code = f"course = hc.evidence.over_revisions({json.dumps(source, ensure_ascii=False)}{options})"
-    code = f"import headcats as hc\n\n{code}\nhc.figures.checkpoints(course)"
-    yield Drawn("checkpoints", checkpoints(changes, title=title), line("revisions.figure"), code)
+    title = replace(reading, model=compared.runs.model).title
+    yield Drawn("checkpoints", checkpoints(changes, title=title), line("revisions.figure"))
     yield from revision_findings(changes, title)
 
 
 @section("Each revision")
 def revision_pages(compared: Compared) -> Iterator[Part]:
     """Links to the report of every revision of a series."""
-    changes = compared.protocols[0].changes
+    changes = compared.changes
     for name, page in compared.pages.items():
         sizes = {} if changes is None else changes["size"].sel(revision=name).to_series().dropna().to_dict()
         listing = first_names([f"{category} {int(n)}" for category, n in sizes.items()], len(sizes))
@@ -107,14 +81,10 @@ def settings(compared: Compared) -> Iterator[Part]:
     yield from plan_findings(compared.runs)
     for name, reason in compared.left_out.items():
         yield note("several.left_out", name=name, reason=reason)
-    for method, names in compared.alone.items():
-        yield line("several.by_some", method=method, names=names)
     yield Heading("Again")
     places = [run.place for run in compared.runs.values()]
     if folders := [place.shown for place in places if place is not None]:
         yield Code("\n".join(_commands(folders, compared)))
-        yield line("several.python")
-        yield Code(f"import headcats as hc\n\n{_call(folders, compared.reading)}")
 
 
 def _commands(folders: Sequence[str], compared: Compared) -> Iterator[str]:
@@ -126,45 +96,3 @@ def _commands(folders: Sequence[str], compared: Compared) -> Iterator[str]:
         yield f"headcats {name} {shlex.join(folders)}" + "".join(
             f" --{key} {shlex.quote(options[key])}" for key in options
         )
-
-
-def _call(folders: Sequence[str], reading: MapSpec) -> str:
-    options = _arguments(reading.options, reading)
-    return f'hc.report({json.dumps(folders, ensure_ascii=False)}, "report.html"{options})'
-
-
-def _arguments(options: Mapping[str, str], reading: MapSpec) -> str:
-    texts = {key.replace("-", "_"): json.dumps(value) for key, value in options.items()}
-    if "rule" in texts:
-        texts["rule"] = f"hc.rules.{reading.rule!r}"
-    return "".join(f", {key}={text}" for key, text in texts.items())
-
-
-@section("Checks")
-def checks(materials: Mapping[str, Material]) -> Iterator[Part]:
-    """Cautions on the runs: first those that all have in common, then run by run; and the report of each."""
-    notes = {name: list(map(_finding, caution(of_run).parts)) for name, of_run in materials.items()}
-    texts = {name: {str(each) for each in of_run} for name, of_run in notes.items()}
-    common = set.intersection(*texts.values())
-    if common:
-        yield Heading("All runs")
-        yield from (each for each in next(iter(notes.values())) if str(each) in common)
-    for name, of_run in notes.items():
-        of_one = [each for each in of_run if str(each) not in common]
-        pages = _pages(materials[name])
-        if of_one or pages:
-            yield Heading(name)
-            yield from of_one
-            yield from pages
-
-
-def _finding(part: Part) -> Finding:
-    assert isinstance(part, Finding)
-    return part
-
-
-def _pages(material: Material) -> Iterator[Part]:
-    place = material.place
-    page = None if place is None or place.on_hub else place.pages / "report.html"
-    if page is not None and page.is_file():
-        yield Link(material.address(page), page.name, str(line("several.own_page")))

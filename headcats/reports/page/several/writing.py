@@ -8,17 +8,15 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.evidence.comparison.runs import Runs
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
-from headcats.reports.page.parts import Section, Tab, target_of
+from headcats.reports.page.parts import Tab, target_of
 from headcats.reports.page.several.compared import Compared, compare_runs
 from headcats.reports.page.several.first_screen import first_screen
 from headcats.reports.page.several.sections import (
     agreement_of_runs,
-    checks,
     revision_pages,
     settings,
     side_by_side_heads,
@@ -61,25 +59,22 @@ def write_several(
     pages = {} if runs.series is None else {name: write_run(run, None, readings[name]) for name, run in runs.items()}
     for name, reason in compared.left_out.items() if not pages else ():
         _log.warning("%s", line("several.left_out", name=name, reason=reason))
-    materials = {name: Material(run, compared.maps[name], run.place, target) for name, run in compared.runs.items()}
     first = first_screen(compared, with_toy=any(is_bundled(run.manifest.model) for run in compared.runs.values()))
     together = _together(compared, target)
     compared = replace(compared, pages={name: together.address(page) for name, page in pages.items()})
     heading = runs.model or first_names(list(compared.runs), _NAMED)
-    tabs = list(_tabs(compared, materials))
+    tabs = list(_tabs(compared))
     page = document(together, tabs, first=first, heading=f"Attention heads of {heading}")
     write_whole(target, page.encode("utf-8"))
     return target
 
 
-def _tabs(compared: Compared, materials: Mapping[str, Material]) -> Iterator[Tab]:
+def _tabs(compared: Compared) -> Iterator[Tab]:
     makers = [side_by_side_heads, agreement_of_runs] if compared.runs.corresponds else []
     if compared.runs.is_training:
         makers = [training, *makers]
-    sections = [make(compared) for make in [*makers, revision_pages]]
+    sections = [make(compared) for make in [*makers, revision_pages, settings]]
     yield from (Tab(f"tab-{each.name}", _TITLES.get(each.name, each.title), (each,)) for each in sections if each.parts)
-    about: tuple[Section, ...] = (settings(compared), checks(materials))
-    yield Tab("tab-runs", "Settings and checks", tuple(each for each in about if each.parts))
 
 
 _TITLES = {"side_by_side_heads": "Heads", "training": "Over training"}
@@ -90,17 +85,10 @@ def _together(compared: Compared, target: Path) -> Material:
     run = next(iter(compared.runs.values()))
     if not compared.runs.corresponds:
         return Material(run, None, None, target)
-    # The map that the page's switch shows comes first: that of the first run by each method.
-    maps = [_named(next(iter(each.maps.items())), each.name) for each in compared.protocols]
-    maps += [_named(pair, each.name) for each in compared.protocols for pair in list(each.maps.items())[1:]]
+    maps = [replace(each, name=f"{run_name}, {compared.name}") for run_name, each in compared.maps.items()]
     result = replace(maps[0], task_specific=None, others=tuple(maps[1:]), left_out={})
     scores = {run_name: each.tables["scores"] for run_name, each in compared.maps.items()}
     return Together(run, result, None, target, by_run=scores)
-
-
-def _named(pair: tuple[str, MapResult], method: str) -> MapResult:
-    name, each = pair
-    return replace(each, name=f"{name}, {method}")
 
 
 def _target(path: str | os.PathLike[str] | None, compared: Compared) -> Path:
