@@ -68,6 +68,9 @@ writes effects as files for other programs, and `push` puts results on the Huggi
 above, and what registers more of them. Errors are those of `headcats.errors`.
 """
 
+import pkgutil
+import sys
+
 from headcats.base.registry import public_names
 
 __version__ = "0.1.0"
@@ -76,6 +79,9 @@ __version__ = "0.1.0"
 # needs no torch.
 __getattr__, _names = public_names(__name__, __file__)
 __all__ = [*_names, "__version__"]  # noqa: PLE0604 - what is unpacked are strings
+
+if "IPython" in sys.modules:  # by name, like the public names: a module below reads the version from here
+    pkgutil.resolve_name("headcats.reports.notebook:show_summaries")()
 
 
 def __dir__() -> list[str]:
