@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from headcats.rules import elbow, threshold, top_fraction
+from headcats.rules import elbow, sd_above_mean, threshold, top_fraction
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
 from recovery_parts.analysis import called, scored
@@ -25,6 +25,7 @@ RULES: dict[str, Rule] = {
         fdr(alpha=0.05, min_effect=0.05),
         threshold(value=0.05),
         top_fraction(p=0.1),
+        sd_above_mean(k=3),
         elbow(),
     )
 }

@@ -153,7 +153,7 @@ def _passing(values: Float[np.ndarray, "row layer head"], rule: Rule, block: xr.
     except (KeyError, DataError) as problem:
         raise OptionError(
             f"{rule.name} reads more than one number per head, and that is all that "
-            f"{block.attrs.get('method', 'this block')} has: take threshold, top_fraction or elbow."
+            f"{block.attrs.get('method', 'this block')} has: take threshold, top_fraction, sd_above_mean or elbow."
         ) from problem
 
 

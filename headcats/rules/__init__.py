@@ -6,8 +6,8 @@ two are never merged.
 
 ## Rules
 
-`fdr` is the default, and the only one that looks at how sure an effect is. `threshold`, `top_fraction` and `elbow`
-look at effects alone.
+`fdr` is the default, and the only one that looks at how sure an effect is. `threshold`, `top_fraction`,
+`sd_above_mean` and `elbow` look at effects alone.
 
 ## Add one
 
@@ -16,7 +16,7 @@ than effects, what a head must reach (`Cutoffs`).
 """
 
 from headcats.base.registry import bind_items
-from headcats.rules.by_effect import elbow, threshold, top_fraction
+from headcats.rules.by_effect import elbow, sd_above_mean, threshold, top_fraction
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Cutoffs, Rule, rule
 
@@ -26,6 +26,7 @@ __all__ = [
     "elbow",
     "fdr",
     "rule",
+    "sd_above_mean",
     "threshold",
     "top_fraction",
 ]

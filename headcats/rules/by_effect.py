@@ -1,14 +1,18 @@
 """Rules that look at effects alone, not at how sure they are."""
 
 import math
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.base.errors import OptionError
+from headcats.base.errors import OptionError, StatisticsWarning
 from headcats.rules.rule import Cutoffs, Rule, effect_cutoffs, rule
+
+# Below this many heads the sample itself bounds how many standard deviations a head can stand out.
+FEW_HEADS = 200
 
 
 @rule
@@ -76,6 +80,57 @@ def top_fraction(*, p: float | int) -> Rule:
         return float(np.sort(effects)[-max(1, math.floor(p * len(effects) + 1e-9))])
 
     return _above_cut(cut)
+
+
+@rule
+def sd_above_mean(*, k: float | int = 3) -> Rule:
+    """Heads at least `k` sample standard deviations above the mean of their row, and helping.
+
+    Args:
+        k: How many standard deviations; finite, and not below 0 if it is to mean much.
+
+    Returns:
+        A `Rule` of `effect (task | category, layer, head)`: 1 in, -1 out (NaN: 0, undecided).
+
+    Raises:
+        OptionError: `k` is not a finite number.
+
+    Warns:
+        StatisticsWarning: fewer than 200 heads. A single head among n cannot stand out by more than (n - 1) / sqrt(n)
+            standard deviations, and strong heads inflate the standard deviation they are measured with.
+
+    Example:
+        >>> import headcats as hc
+        >>> import warnings
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore", hc.errors.StatisticsWarning)  # 48 heads are few
+        ...     outcome = hc.rules.sd_above_mean(k=3)(scores)
+        >>> bool(((outcome == 1).sum(("layer", "head")) <= 4).all())
+        True
+
+    References:
+        Common practice without one source; the bound on how far a head can stand out: Samuelson (1968), J. Am. Stat.
+        Assoc. 63, 1522-1525.
+    """
+    if not math.isfinite(k):
+        raise OptionError(f"sd_above_mean(k) needs a finite number, got {k}.")
+
+    def cut(effects: Float[np.ndarray, " head"]) -> float:
+        return float(effects.mean() + k * effects.std(ddof=1)) if len(effects) > 1 else math.inf
+
+    def judge(scores: xr.Dataset) -> xr.DataArray:
+        n_heads = int(scores["effect"].notnull().sum(("layer", "head")).max())
+        if n_heads < FEW_HEADS:
+            warnings.warn(
+                f"sd_above_mean(k={k}) on {n_heads} heads: below {FEW_HEADS}, strong heads inflate the standard "
+                "deviation they are measured with, and members are missed. Prefer fdr().",
+                StatisticsWarning,
+                stacklevel=4,
+            )
+        return _above_cut(cut).judge(scores)
+
+    return Rule(judge, takes_draws=True)
 
 
 @rule

@@ -24,6 +24,7 @@ from headcats.statistics.multiplicity import smallest_p
 EFFECT_RULES = {
     "threshold": lambda: rules.threshold(value=0.2),
     "top_fraction": lambda: rules.top_fraction(p=0.3),
+    "sd_above_mean": lambda: rules.sd_above_mean(k=1),
     "elbow": rules.elbow,
 }
 
@@ -74,7 +75,7 @@ def test_the_items_that_a_refusal_asks_for_suffice_and_one_less_does_not(
     "make",
     [
         lambda: rules.fdr(alpha="0.05"), lambda: rules.fdr(min_effect=None), lambda: rules.threshold(value=[1]),
-        lambda: rules.top_fraction(p=True), lambda: rules.threshold(value=float("nan")),
+        lambda: rules.top_fraction(p=True), lambda: rules.sd_above_mean(k=float("nan")),
     ],
 )  # fmt: skip
 def test_what_is_no_number_is_refused_where_it_is_given(make: Callable[[], Rule]) -> None:
@@ -106,6 +107,19 @@ def test_top_fraction_by_hand() -> None:
 def test_top_fraction_is_per_row() -> None:
     effect = np.array([[[1.0, 2.0, 3.0, 4.0]], [[0.4, 0.3, 0.2, 0.1]]])
     assert outcomes(rules.top_fraction(p=0.25), scores_of(effect)) == [-1, -1, -1, 1, 1, -1, -1, -1]
+
+
+def test_sd_above_mean_by_hand() -> None:
+    # Nine zeros and a one: mean .1, sample standard deviation .316, so the one stands out by 2.846.
+    scores = scores_of([1.0] + [0.0] * 9)
+    assert outcomes(rules.sd_above_mean(k=2.84), scores)[0] == 1
+    assert outcomes(rules.sd_above_mean(k=2.85), scores)[0] == -1
+
+
+def test_sd_above_mean_warns_when_heads_are_few() -> None:
+    with pytest.warns(StatisticsWarning, match="on 199 heads: below 200"):
+        rules.sd_above_mean()(scores_of(np.linspace(0, 1, 199)))
+    rules.sd_above_mean()(scores_of(np.linspace(0, 1, 200)))
 
 
 def test_elbow_by_hand() -> None:
@@ -278,6 +292,7 @@ OURS = [
     hc.rules.fdr(alpha=0.01, min_effect=0.1),
     hc.rules.threshold(value=0.1),
     hc.rules.top_fraction(p=0.1),
+    hc.rules.sd_above_mean(),
     hc.rules.elbow(),
 ]
 

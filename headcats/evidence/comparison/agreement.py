@@ -5,6 +5,7 @@ import json
 import logging
 import warnings
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -231,8 +232,16 @@ def _differences(part: str, first: str, second: str) -> list[str]:
     if part != "plan":
         return [part]
     # Parts that a plan leaves out are as in the first results.
-    plans = [json.loads(text or "{}") for text in (first, second)]
+    plans = _plan(first), _plan(second)
     return sorted(key for key in plans[0] | plans[1] if plans[0].get(key) != plans[1].get(key))
+
+
+def _plan(text: str) -> dict[str, Any]:
+    try:
+        stored = json.loads(text or "{}")
+    except ValueError:
+        stored = text
+    return stored if isinstance(stored, dict) else {"plan": stored}
 
 
 def _common(members: Mapping[str, xr.Dataset]) -> list[str]:
