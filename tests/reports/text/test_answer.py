@@ -22,7 +22,7 @@ from headcats.reports.text.answer import (
 )
 from headcats.reports.text.short import short_map
 from headcats.results.manifest import Manifest
-from headcats.results.records import BlockRecord, CategoryRecord, DropCounts, PlanRecord, TaskRecord
+from headcats.results.records import BlockRecord, CategoryRecord, DropCounts, MethodRecord, PlanRecord, TaskRecord
 from headcats.results.run_results import RunResults
 from headcats.results.tree import tree
 
@@ -151,12 +151,12 @@ def test_why_there_are_no_task_specific_effects_is_said(monkeypatch):
 def test_a_control_that_was_skipped_is_not_asked_for_again():
     reasons, reading = [], MapSpec.parse(method="denoising_patch@last", metric="logit_diff")
     for refusal in ("", "none of the prompts has one"):
-        refused = {"second_corruption_patch@last": BlockRecord("x", refusal=refusal)}
+        refused = MethodRecord({name: BlockRecord("x", refusal=refusal) for name in "ab"})
         tasks = {name: TaskRecord("Knowledge") for name in "ab"}
         manifest = Manifest(
             plan=PlanRecord(metrics=("logit_diff",)),
             tasks=tasks,
-            blocks=dict.fromkeys(tasks, refused),
+            blocks={"second_corruption_patch@last": refused},
             categories=(CategoryRecord("Knowledge", "#000000"),),
         )
         scored = block(np.random.default_rng(0).normal(0.3, 0.1, (16, 1, 2)))
