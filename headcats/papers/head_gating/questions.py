@@ -5,26 +5,22 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from headcats.base.errors import DataError, OptionError, StatisticsWarning, check_count, pluralize
-from headcats.papers.any_records import file_records
-from headcats.papers.head_gating.layouts import FINISHED, LAYOUTS
+from headcats.papers.head_gating.question_files import FINISHED, LAYOUTS, question_records
 from headcats.papers.head_gating.settings import N_EXAMPLES, N_ORDERS
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span
 from headcats.statistics.random_streams import stream
-from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
-from headcats.tasks.files.json_file import json_records
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
 from headcats.tasks.files.questions import LETTERS, as_text
-from headcats.tasks.files.records import EMPTY, Records, Texts, by_meaning
+from headcats.tasks.files.records import EMPTY, Texts, by_meaning
 
 OTHER_SOLUTION = "another answer to an earlier question"
 EXAMPLE, NOT_DRAWN = "kept as an example", "not drawn"
@@ -80,7 +76,7 @@ class Questions:
 
 def read_questions(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]]) -> Questions:
     """Questions of a file, a saved dataset, a dataset of the hub, or of records, without rows that cannot be asked."""
-    records = _records(source)
+    records = question_records(source)
     names = by_meaning(records.columns, file=records.file)
     layout = next((layout for layout in LAYOUTS if set(layout) <= set(names)), None)
     if layout is None:
@@ -113,22 +109,6 @@ def read_questions(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]])
 
     rows = keep_rows(read(), file=records.file, place=records.place, output=1)
     return Questions(records.file, rows, records.place, finished)
-
-
-def _records(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]]) -> Records:
-    if isinstance(source, Iterable) and not isinstance(source, str):
-        return json_records([dict(item) if isinstance(item, Mapping) else item for item in source], file="the items")
-    if not isinstance(source, str | os.PathLike):
-        raise DataError(
-            f"Questions are a file, {HUB}user/name, or a list of records {{'question': ..., 'answer': ...}}; got "
-            f"{source!r:.60}."
-        )
-    if isinstance(source, str) and source.startswith(HUB):
-        return hub_records(source)
-    path = Path(source)
-    if path.is_dir() and is_saved_dataset(path):
-        return saved_records(path)
-    return file_records(path, inside="examples")
 
 
 def question_texts(

@@ -9,7 +9,7 @@ from typing import Any
 
 from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
-from headcats.papers.generation import Generated, LineEnds, generate, line_ends
+from headcats.papers.token_probe.generation import Generated, LineEnds, generate, line_ends
 from headcats.papers.token_probe.items import (
     AnsweredItem,
     Item,

@@ -16,8 +16,8 @@ from headcats.base.errors import DataError, ModelError, OptionError, pluralize
 from headcats.base.registry import preset_of
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import keeping
-from headcats.papers.generation import equal_lengths
 from headcats.papers.token_probe.answers import AnswerShape, answer_questions
+from headcats.papers.token_probe.generation import equal_lengths
 from headcats.papers.token_probe.items import Item
 from headcats.papers.token_probe.probe import JudgedPrompts, check_classes, held_out, probe_scores
 from headcats.papers.token_probe.settings import EXACT_ROLES, PRESETS, REPRESENTATIONS, TokenProbeSettings

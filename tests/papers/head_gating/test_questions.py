@@ -11,7 +11,7 @@ from for_each import for_each
 from pyarrow import parquet
 
 from headcats.base.errors import DataError, OptionError, StatisticsWarning
-from headcats.papers.head_gating.layouts import LAYOUTS
+from headcats.papers.head_gating.question_files import LAYOUTS
 from headcats.papers.head_gating.questions import Question, question_texts, read_questions
 from headcats.tasks.files.kept_rows import DUPLICATE
 

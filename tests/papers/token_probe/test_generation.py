@@ -6,7 +6,7 @@ import torch
 from toys import tiny_model
 
 from headcats.models.adapter import HookedModel
-from headcats.papers.generation import generate, line_ends
+from headcats.papers.token_probe.generation import generate, line_ends
 
 
 def own_answer(hf: Any, prompt: list[int], *, ends: list[int], limit: int) -> tuple[int, ...]:
