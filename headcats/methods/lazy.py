@@ -245,13 +245,11 @@ def _of_number(result: Any, *arguments: Any) -> str:
 
 
 _TASK_BLOCK = f"a Dataset of `patched` over {_DIMS}, `clean` and `corrupted`, with finite values", _of_task_block
-_NUMBER = "a finite number of at least 0", _of_number
 # Member -> what it gives, and what is wrong with a result.
 _RESULTS: dict[str, tuple[str, Callable[..., str]]] = {
     "parts": ("a dict of the names of parts and the tasks that each reads", _of_parts),
     "on_part": ("a Dataset without infinite values", _of_block),
     "join": ("a Dataset without infinite values", _of_block),
-    "work": _NUMBER,
+    "work": ("a finite number of at least 0", _of_number),
     "memory_plan": ("a MemoryPlan or None", _of_plan),
-    "rehearse": _NUMBER,
 }

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import Edit, keeping, output_projection, unnoticed
+from headcats.models.hooks import Edit, hook_before, keeping, output_projection, unnoticed
 from headcats.models.weights import MixedOperations, check_finite, is_offloaded, readable
 
 Report = dict[str, bool | int | float]
@@ -90,7 +90,7 @@ def check_residual(
     if len(clean) == len(corrupted) and clean.shape != corrupted.shape:
         corrupted = clean.roll(1, 1)
     _check_pair(clean, corrupted)
-    hook, stream = "blocks.0.hook_resid_pre", dict[str, Tensor]()
+    hook, stream = hook_before(0), dict[str, Tensor]()
     expected = model.run(clean, hooks={hook: keeping(stream, hook)})
     floor = noise_floor(expected, model.dtype)
     difference = _largest(model.run(corrupted, hooks={hook: _put(stream[hook])}) - expected)

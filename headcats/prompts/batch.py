@@ -54,7 +54,7 @@ class PromptBatch:
         True
     """
 
-    # Unchecked axes (`_prompt`): `_check` reports shapes that do not match with a better message.
+    # Unchecked axes (`_prompt`): `check_batch` reports shapes that do not match with a better message.
     clean: Int[Tensor, "prompt pos"]
     corrupted: Int[Tensor, "_prompt _corrupted_pos"]
     answer: Int[Tensor, " _prompt"]

@@ -18,7 +18,7 @@ from headcats.metrics.definition import Metrics, Targets, measure, metric_name
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_residual
 from headcats.models.continued import Continued
-from headcats.models.hooks import Edit, hook_z, keeping
+from headcats.models.hooks import Edit, hook_before, hook_z, keeping
 from headcats.models.weights import resident_bytes
 from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
@@ -28,7 +28,7 @@ from headcats.sweeps.hooked import rest_of_rows
 from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.runs import BaseRuns
 
-_EMBEDDINGS = "blocks.0.hook_resid_pre"
+_EMBEDDINGS = hook_before(0)
 # Larger parts are no faster, and prompts are cut in the same places however much memory a machine has.
 KEPT_BYTES = 1 << 30
 # What the backward pass of a block takes beside all that is kept: up to a tenth at a GPT-2-small shape, both classes.

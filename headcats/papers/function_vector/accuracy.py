@@ -14,6 +14,7 @@ from torch import Tensor
 from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
+from headcats.models.hooks import hook_after
 from headcats.papers.function_vector.settings import PAPERS_DEMOS, SteeringSettings
 from headcats.prompts.answered import AnsweredText, encode_answered, few_shot_texts, with_one_token_answers
 from headcats.prompts.drop_report import DropReport
@@ -111,7 +112,7 @@ def right_answers(
             stream[:, -1] += vectors.repeat_interleave(n, 0).to(stream.device, stream.dtype)
             return stream
 
-        logits = model.run(rows.repeat(len(vectors), 1), hooks={f"blocks.{layer}.hook_resid_post": add})
+        logits = model.run(rows.repeat(len(vectors), 1), hooks={hook_after(layer): add})
         parts.append(logits.argmax(-1).cpu().unflatten(0, (len(vectors), len(rows))) == answers)
     return torch.cat(parts, 1)
 

@@ -1,13 +1,11 @@
 """A task as a file gives it, before the suite has named it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from headcats.prompts.drop_report import DropReport
-from headcats.prompts.pair import PromptPair, WordPair
-
-MakePairs = Callable[..., Sequence[WordPair] | Sequence[PromptPair]]
+from headcats.tasks.definition import MakePairs
 
 
 @dataclass(frozen=True)
