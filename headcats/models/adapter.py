@@ -218,17 +218,12 @@ class HookedModel:
         return self.run(tokens, hooks={hook_z(layer): edit for layer, edit in edits.items()})
 
     def capture(
-        self,
-        tokens: Int[Tensor, "prompt pos"],
-        *,
-        layers: Iterable[int] | None = None,
-        first: int = 0,
-        edits: Mapping[int, Edit] = _NO_EDITS,
+        self, tokens: Int[Tensor, "prompt pos"], *, layers: Iterable[int] | None = None, first: int = 0
     ) -> tuple[Float[Tensor, "prompt d_vocab"], dict[int, Float[Tensor, "prompt kept head d_head"]]]:
-        """Last-position logits in fp32, and layer -> `z`, detached and as edited, from position `first` on."""
+        """Last-position logits in fp32, and layer -> `z`, detached, from position `first` on."""
         capturing = self.layers if layers is None else tuple(layers)
-        self._check_layers([*capturing, *edits])
-        hooks, captured = capturing_z(capturing, first=first, edits=edits)
+        self._check_layers(capturing)
+        hooks, captured = capturing_z(capturing, first=first)
         return self.run(tokens, hooks=hooks), {layer: captured[layer] for layer in capturing}
 
     @torch.no_grad()
@@ -236,7 +231,7 @@ class HookedModel:
         self, tokens: Int[Tensor, "prompt pos"], last: int, *, first: int = 0
     ) -> tuple[Float[Tensor, "prompt last d_vocab"], dict[int, Float[Tensor, "prompt kept head d_head"]]]:
         """Capture z of all layers, with the logits of the `last` few positions."""
-        hooks, captured = capturing_z(self.layers, first=first, edits=_NO_EDITS)
+        hooks, captured = capturing_z(self.layers, first=first)
         return self.forward_last(tokens, last, hooks=hooks), captured
 
     @torch.no_grad()

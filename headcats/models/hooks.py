@@ -5,7 +5,7 @@ import inspect
 import re
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
@@ -189,20 +189,15 @@ def keeping(captured: dict[Any, Tensor], key: Any, part: Callable[[Tensor], Tens
     return keep
 
 
-def capturing_z(
-    layers: Collection[int], *, first: int, edits: Mapping[int, Edit]
-) -> tuple[dict[str, Edit], dict[int, Tensor]]:
-    """Hooks that edit z of some layers and keep it, of `layers` and from position `first` on, in the dictionary."""
+def capturing_z(layers: Iterable[int], *, first: int) -> tuple[dict[str, Edit], dict[int, Tensor]]:
+    """Hooks that keep z of some layers, from position `first` on, in the dictionary."""
     captured: dict[int, Tensor] = {}
 
     def keep(layer: int, z: Tensor) -> Tensor:
-        if layer in edits:
-            z = checked_edit(hook_z(layer), edits[layer], z)
-        if layer in layers:
-            captured[layer] = z.detach() if first == 0 else z.detach()[:, first:].clone()
+        captured[layer] = z.detach() if first == 0 else z.detach()[:, first:].clone()
         return z
 
-    return {hook_z(layer): functools.partial(keep, layer) for layer in {*layers, *edits}}, captured
+    return {hook_z(layer): functools.partial(keep, layer) for layer in layers}, captured
 
 
 @contextmanager

@@ -114,7 +114,7 @@ def _features(
     chosen = chosen_tokens(model, batch, top_tokens=settings.top_tokens)
     read = positions_of(chosen, at=settings.at)
     first = int(read.any(0).nonzero()[0])
-    hooks, z = capturing_z(model.layers, first=first, edits={})
+    hooks, z = capturing_z(model.layers, first=first)
     embedded: dict[str, Tensor] = {}
     model.run(batch.tokens, hooks=hooks | {_EMBEDDING: keeping(embedded, _EMBEDDING)})
     words = torch.einsum("pk,pkd->pd", _shares(chosen, embedded[_EMBEDDING]), embedded[_EMBEDDING].float())
