@@ -41,18 +41,18 @@ def check_is(value: Any, kind: str, *, by: str, came: str = "got") -> None:
     raise DataError(f"{by} takes {_NAMED[kind]}; {came} {described(value)}. {advice}")
 
 
-def check_named(values: Any, kind: str, *, by: str, of: str) -> None:
-    """Check a dictionary of arguments of one kind, whose keys name an `of`, such as "run"; else a DataError."""
+def check_protocols(values: Any, *, by: str) -> None:
+    """Check a dictionary, name of a protocol -> memberships; else a DataError."""
     actual = _kind(values)
     # A Dataset is a Mapping of its variables.
     if actual or not isinstance(values, Mapping) or isinstance(values, xr.Dataset):
-        entries = f'"name": {_call(actual, kind) or "..."}' if actual else '"first": ..., "second": ...'
+        entries = f'"name": {_call(actual, MEMBERS) or "..."}' if actual else '"first": ..., "second": ...'
         raise DataError(
-            f"{by} takes a dictionary, name of a {of} -> {_NAMED[kind]}; got {described(values)}. Write "
+            f"{by} takes a dictionary, name of a protocol -> {_NAMED[MEMBERS]}; got {described(values)}. Write "
             f"{by}({{{entries}}})."
         )
     for name, value in values.items():
-        check_is(value, kind, by=by, came=f"{of} {name!r} is")
+        check_is(value, MEMBERS, by=by, came=f"protocol {name!r} is")
 
 
 def check_rule(rule: Any, *, by: str) -> None:

@@ -11,7 +11,7 @@ from headcats.base.errors import DataError
 from headcats.figures.colours import HATCH, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, scale_over
-from headcats.figures.panels.curves import band_and_mean, marked_line
+from headcats.figures.panels.curves import marked_line, random_band
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
@@ -108,7 +108,7 @@ def _frame(curves: xr.Dataset) -> pd.DataFrame:
 
 def _random(rows: pd.DataFrame) -> list[go.Scatter]:
     low, high, mean = (rows[column].to_numpy() for column in ("random_low", "random_high", "random_mean"))
-    return band_and_mean(rows["k"].to_numpy() - 1, low, high, mean, name="random heads, 95 %")
+    return random_band(rows["k"].to_numpy() - 1, low, high, mean)
 
 
 def _curve(rows: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Scatter | None:

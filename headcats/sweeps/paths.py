@@ -49,8 +49,6 @@ class Outcome:
     reason: str = ""
     difference: float = float("nan")
     """Largest absolute difference of a logit between the paths."""
-    limit: float = float("nan")
-    """Largest deviation that was allowed."""
     effect: float = float("nan")
     """Largest change of a logit that the replaced heads make: what the difference is to be compared with."""
     lasting: bool = True
@@ -176,7 +174,7 @@ def _check(model: HookedModel, continued: Continued, change: Change) -> Outcome:
         reason = f"the check is empty, since replacing heads changes logits by {effect:.1e} only"
     elif not difference <= limit:
         reason = f"it differs from the hooked path by {difference:.1e}, where {limit:.1e} is allowed"
-    return Outcome(not reason, reason, difference, limit, effect, lasting=effect > limit)
+    return Outcome(not reason, reason, difference, effect, lasting=effect > limit)
 
 
 def _torch_hooks(model: HookedModel) -> int:

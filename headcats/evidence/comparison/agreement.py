@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.base.errors import DataError, OptionError, StatisticsWarning, check_count
-from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, check_named, check_same_heads
+from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, check_protocols, check_same_heads
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import first_names
 from headcats.scores.blocks import first_half, of_items
@@ -64,7 +64,7 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
     """
     if sign not in SIGNS:
         raise OptionError(f"sign is 'helping' or 'suppressing'; got {sign!r}.")
-    check_named(members, MEMBERS, by="hc.evidence.agreement", of="protocol")
+    check_protocols(members, by="hc.evidence.agreement")
     columns = [_columns(name, table, sign) for name, table in members.items()]
     categories = _common(members)
     by_category = []

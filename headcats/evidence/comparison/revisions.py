@@ -27,6 +27,7 @@ from headcats.statistics.paired_differences import paired_differences
 from headcats.statistics.task import Estimate, estimate
 
 NOT_RUN = "not run"
+_SEED = 0  # of the draws behind the tests of differences
 # Variable of the members or the scores -> its name over revisions.
 _OF_HEADS = {name: name for name in ("member", "effect", "low", "high", "q_value", "mean_effect")}
 _OF_HEADS |= {"these_tasks_low": "mean_low", "these_tasks_high": "mean_high"}
@@ -149,7 +150,7 @@ def course(
         alpha=alpha,
         model=runs.model,
     )
-    return _with_changes(table, runs, label=reading.label, metric=reading.metric, alpha=alpha, seed=0)
+    return _with_changes(table, runs, label=reading.label, metric=reading.metric, alpha=alpha)
 
 
 def _resolved(reading: MapSpec, runs: Mapping[str, RunResults]) -> MapSpec:
@@ -226,7 +227,7 @@ def _skipped(run: RunResults | None, task: str) -> str:
 
 
 def _with_changes(
-    table: xr.Dataset, runs: Mapping[str, RunResults], *, label: Label, metric: str, alpha: float, seed: int
+    table: xr.Dataset, runs: Mapping[str, RunResults], *, label: Label, metric: str, alpha: float
 ) -> xr.Dataset:
     """The table of `over_revisions` with its variables on changes; the runs are those of its revisions."""
     shape = tuple(table.sizes[dim] for dim in _DIMS)
@@ -238,7 +239,7 @@ def _with_changes(
     def estimated(task: str, revision: str) -> Estimate:
         if (task, revision) not in estimates:
             prompts, _ = prompt_effects(runs[revision].block(task, str(label)), task=task, metric=metric)
-            estimates[task, revision] = estimate(prompts, task=task, seed=seed)
+            estimates[task, revision] = estimate(prompts, task=task, seed=_SEED)
         return estimates[task, revision]
 
     pairs: dict[str, list[tuple[Estimate, Estimate]]] = {}
@@ -257,7 +258,7 @@ def _with_changes(
             pairs[name] = [(estimated(task, previous), estimated(task, revision)) for task in same]
     grid = shape[2:]
     doubts = np.zeros(shape, dtype=bool)
-    for name, of_pair in (paired_differences(pairs, seed=seed) if pairs else {}).items():
+    for name, of_pair in (paired_differences(pairs, seed=_SEED) if pairs else {}).items():
         for variable, values in zip(_TESTED, of_pair, strict=False):
             tested[variable][places[name]] = values.reshape(grid)
         doubts[places[name]] = of_pair.doubtful.reshape(grid)

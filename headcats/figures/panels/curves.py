@@ -13,15 +13,13 @@ _MARK = 8  # pixels
 _SPACING = 8  # pixels between two lines of hatching, where cells are large enough
 
 
-def band_and_mean(
+def random_band(
     places: Num[np.ndarray, " k"],
     low: Float[np.ndarray, " k"],
     high: Float[np.ndarray, " k"],
     mean: Float[np.ndarray, " k"],
-    *,
-    name: str,
 ) -> list[go.Scatter]:
-    """Band from `low` to `high`, at a single place a bar, and a dotted line for the mean; nothing without a place."""
+    """Band of random heads from `low` to `high`, at a single place a bar, and dotted mean; nothing without a place."""
     if not len(places):
         return []
     band = go.Scatter(
@@ -32,7 +30,7 @@ def band_and_mean(
         fill="toself",
         fillcolor=FAINT,
         opacity=0.8,
-        name=name,
+        name="random heads, 95 %",
     )
     line = go.Scatter(
         x=places,
@@ -40,7 +38,7 @@ def band_and_mean(
         mode="lines+markers" if len(places) == 1 else "lines",
         line={"color": TEXT, "width": 1, "dash": "dot"},
         marker={"symbol": "line-ew", "size": _MARK, "line": {"color": TEXT, "width": 1}},
-        name=name.partition(",")[0],
+        name="random heads",
     )
     return [band, line]
 

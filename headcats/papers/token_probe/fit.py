@@ -119,7 +119,7 @@ class TokenProbe:
             check_whole(_MAX_ITER, max_iter, name="max_iter", method=self.name)
         adapted = adapt(model)
         check_model(adapted)
-        questions = check_items(questions, of="token_probe")
+        questions = _checked(questions)
         block = token_map(
             adapted, questions, preset=preset, representation=representation, seed=seed, max_iter=max_iter
         )
@@ -197,16 +197,15 @@ class TokenProbe:
         return block
 
 
-def check_items(questions: Any, *, of: str) -> list[Item]:
+def _checked(questions: Any) -> list[Item]:
     """The questions and answered items of a list; anything else is refused."""
+    expected = "token_probe takes a list of Question and AnsweredItem; got"
     if not isinstance(questions, Iterable) or isinstance(questions, str | Mapping):
-        raise DataError(f"{of} takes a list of Question and AnsweredItem; got {questions!r:.60}.")
+        raise DataError(f"{expected} {questions!r:.60}.")
     listed = list(questions)
     for question in listed:
         if not isinstance(question, Question | AnsweredItem):
-            raise DataError(
-                f"{of} takes a list of Question and AnsweredItem; got one with a {type(question).__name__} in it."
-            )
+            raise DataError(f"{expected} one with a {type(question).__name__} in it.")
     return listed
 
 

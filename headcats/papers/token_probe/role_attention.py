@@ -9,11 +9,10 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.patterns import attention_patterns
-from headcats.papers.token_probe.role_patching import by_layer_and_role, shared_roles, tasks_of
+from headcats.papers.token_probe.role_patching import by_layer_and_role, listed_batches, shared_roles, tasks_of
 from headcats.prompts.batch import PromptBatch
 
 
@@ -53,10 +52,7 @@ def attention_by_role(
         Roles beside layers as in Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707; the measure is
         headcats' own.
     """
-    batches = [batches] if isinstance(batches, PromptBatch) else list(batches)
-    if not batches or not all(isinstance(batch, PromptBatch) for batch in batches):
-        received = " and ".join(sorted({type(batch).__name__ for batch in batches})) or "none"
-        raise DataError(f"Expected one or several PromptBatch with named roles; got {received}.")
+    batches = listed_batches(batches)
     adapted = adapt(model)
     check_model(adapted)
     roles, left_out = shared_roles(batches, roles)

@@ -81,9 +81,7 @@ def patching_by_role(
     """
     if quantity not in PATCHED:
         raise OptionError(f"Expected quantity {' or '.join(map(repr, PATCHED))}; got {quantity!r}.")
-    batches = [batches] if isinstance(batches, PromptBatch) else list(batches)
-    if not batches or not all(isinstance(batch, PromptBatch) for batch in batches):
-        raise DataError(f"Expected one or several PromptBatch with named roles; got {batches!r:.80}.")
+    batches = listed_batches(batches)
     adapted = adapt(model)
     check_model(adapted)
     roles, left_out = shared_roles(batches, roles, sides=("clean", "corrupted"))
@@ -192,6 +190,15 @@ def _set(donor: Tensor, mask: Bool[Tensor, "row width"], value: Tensor) -> Tenso
     end = edited[:, -mask.shape[1] :]
     end.copy_(torch.where(mask.to(value.device)[..., None], donor.to(value.device, value.dtype), end))
     return edited
+
+
+def listed_batches(batches: PromptBatch | Sequence[PromptBatch]) -> list[PromptBatch]:
+    """One or several batches of prompts as a list; a DataError for anything else."""
+    listed = [batches] if isinstance(batches, PromptBatch) else list(batches)
+    if not listed or not all(isinstance(batch, PromptBatch) for batch in listed):
+        received = " and ".join(sorted({type(batch).__name__ for batch in listed})) or "none"
+        raise DataError(f"Expected one or several PromptBatch with named roles; got {received}.")
+    return listed
 
 
 def shared_roles(
