@@ -90,7 +90,7 @@ def gate_texts(model: HookedModel, data: Sequence[Any], *, name: str) -> GateTex
     kinds = {type(text_or_batch) for text_or_batch in data}
     if not data or kinds not in ({AnsweredText}, {AnsweredBatch}):
         got = ", ".join(sorted(kind.__name__ for kind in kinds)) or "nothing"
-        raise DataError(f"Data set {name!r} must be a list of AnsweredText, or one of AnsweredBatch; got {got}.")
+        raise DataError(f"Data set {name!r} must be a list of AnsweredText; got {got}.")
     left_out = ""
     if kinds == {AnsweredText}:
         data, report = encode_answered(data, model.tokenizer, n_ctx=model.n_ctx)
