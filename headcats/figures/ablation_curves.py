@@ -62,7 +62,7 @@ def ablation_curves(curves: xr.Dataset, *, palette: str = "headcats", title: str
         >>> sorted(set(hc.figures.data(fig).side))
         ['others', 'own']
     """
-    table = 'hc.run_evidence(model, results)["curves"], or xarray.load_dataset("DIR/evidence/curves.nc")'
+    table = 'hc.run_evidence(model, results)["curves"].to_dataset(), or xarray.load_dataset("DIR/evidence/curves.nc")'
     require(curves, _VARIABLES, figure="ablation_curves", table=table, counted=False)
     sides, names = ([str(label) for label in curves[dim].values] for dim in ("side", "category"))
     if set(sides) != {OWN, OTHERS} or not names or not curves.sizes["k"]:
