@@ -91,7 +91,7 @@ def test_of_three_runs_those_in_half_are_counted_too():
 
 def membership(**fields):
     usual = {"verdicts": {"a": IN, "b": OUT}, "effects": {}, "probabilities": {}}
-    return Membership("L0H0", (0, 0), "Knowledge", **{**usual, **fields})
+    return Membership("L0H0", "Knowledge", **{**usual, **fields})
 
 
 def test_how_sure_a_move_is():

@@ -85,7 +85,7 @@ def _shown(compared: Compared) -> MapShown:
 
 def _about(overlaps: Mapping[str, xr.Dataset], category: str) -> Finding:
     runs = [
-        line("several.size", run=name, counts=[str(int((overlap["member"].sel(category=category) == 1).sum()))])
+        line("several.size", run=name, n=int((overlap["member"].sel(category=category) == 1).sum()))
         for name, overlap in overlaps.items()
         if category in overlap["category"].values.tolist()
     ]
