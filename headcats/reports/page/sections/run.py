@@ -27,7 +27,7 @@ def run(material: Material) -> Iterator[Part]:
     command = repeat_command(manifest)
     yield line("run.in_python" if command.startswith("hc.run(") else "run.command")
     yield Code(command)
-    if (place := material.place) is not None:
+    if (place := material.run.place) is not None:
         yield line("run.page")
         yield Code(material.command("report", "method", "metric", "effect", "rule", "min-tasks", "sign"))
         yield line("run.python")
