@@ -60,7 +60,6 @@ ANSWERS = Declaration(
     **COMMON
     | {"name": "spoken_probe", "figure": "answer_scores", "figure_heads": "", "reader": "hc.figures.answer_scores"},
     needs="exact answers",
-    suite="spoken",
     default_suite="spoken",
 )
 DECLARED = (WEIGHTS, GATES, PROBE, ANSWERS)
