@@ -50,7 +50,7 @@ GATES = Declaration(
     ),
 )  # fmt: skip
 PROBE = Declaration(
-    **COMMON | {"name": "class_probe", "figure": "probe_scores", "needs": "two categories", "suite": "cognitive"},
+    **COMMON | {"name": "class_probe", "figure": "probe_scores", "needs": "two categories"},
     strength=Strength(
         "importance", "seed", "function", "mean_abs", "probe", "absolute importance", void=("not above chance",)
     ),

@@ -62,7 +62,7 @@ def map_numbers(result: MapResult, *, model: str) -> dict[str, Any]:
     if result.is_scored:
         spec = result.spec
         about = {"method": spec.label.method, "positions": spec.label.positions, "metric": spec.metric}
-        about |= {"rule": repr(spec.rule), "effect": spec.effect, "min_tasks": str(spec.min_tasks)}
+        about |= {"effect": spec.effect, "min_tasks": str(spec.min_tasks)}
         categories, more = _of_scored(result), {"reach": result.tables["scores"].attrs.get("reach")}
     else:
         categories, more = {"categories": _of_joint(result)}, _relations(result)

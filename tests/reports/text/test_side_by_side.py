@@ -52,7 +52,6 @@ def test_verdicts_of_every_head_that_any_run_has():
     ]  # fmt: skip
     assert [each.moves for each in found] == [True, True, False, False]
     assert [each.is_decided for each in found] == [True, False, False, False]
-    assert found[0].place == (1, 0)
     assert found[0].effects == pytest.approx({"a": 0.3, "b": 0.3})
     assert [effect_text(found[0], "a"), effect_text(found[0], "b")] == ["0.300 in (100%)", "0.300 out"]
     assert effect_text(found[3], "b") == "-"

@@ -148,7 +148,7 @@ def tasks(material: Material) -> Iterator[Part]:
         yield line(f"tasks.answers_{plan.answers}")
         dropped = [row for task, record in records.items() for row in dropped_rows(task, record)]
         if dropped:
-            yield Folded(line("tasks.dropped"), (table("text.untitled", ["task", "why"], dropped),))
+            yield Folded(line("validation.dropped"), (table("text.untitled", ["task", "why"], dropped),))
         sources = [(task, record.source) for task, record in records.items() if record.source]
         if sources:
             yield Folded(line("tasks.sources"), (table("text.untitled", ["task", "source"], sources),))

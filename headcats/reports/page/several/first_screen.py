@@ -54,7 +54,7 @@ def _ran(compared: Compared) -> Finding:
         for part in runs.differences
         if part not in _UNTOLD and not (part == "model name" and len(models) > 1)
     ]
-    differing = line("several.differing", parts=parts) if parts else line("several.same_settings")
+    differing = line("several.differing", parts=parts) if parts else line("plans.same")
     return line("several.ran", n=len(runs), models=models, names=list(runs), differing=differing)
 
 
