@@ -50,7 +50,7 @@ GATES = Declaration(
     ),
 )  # fmt: skip
 PROBE = Declaration(
-    **COMMON | {"name": "class_probe", "figure": "probe_scores", "needs": "two categories", "suite": "cognitive"},
+    **COMMON | {"name": "class_probe", "figure": "probe_scores", "needs": "two categories"},
     strength=Strength(
         "importance", "seed", "function", "mean_abs", "probe", "absolute importance", void=("not above chance",)
     ),
@@ -60,7 +60,6 @@ ANSWERS = Declaration(
     **COMMON
     | {"name": "spoken_probe", "figure": "answer_scores", "figure_heads": "", "reader": "hc.figures.answer_scores"},
     needs="exact answers",
-    suite="spoken",
     default_suite="spoken",
 )
 DECLARED = (WEIGHTS, GATES, PROBE, ANSWERS)

@@ -16,7 +16,7 @@ and the answer, which alone is unembedded. Token and position are one-hot. What 
 from typing import Any
 
 import torch
-from toys import Backend, as_bridge, as_hooked, blank_gpt2, word_tokenizer
+from toys import as_bridge, blank_gpt2, word_tokenizer
 
 from headcats.models.adapter import HookedModel
 
@@ -27,11 +27,10 @@ _SURE = 30.0
 _WRITTEN = 0.1
 
 
-def induction_circuit(backend: Backend = "bridge") -> HookedModel:
+def induction_circuit() -> HookedModel:
     """With a tokenizer that has BOS: the token before the first one, which has none, is taken to be itself."""
     tokenizer = word_tokenizer(["<bos>", "<unk>", *(f"w{i}" for i in range(D_VOCAB - 2))])
-    model = as_hooked(_circuit()) if backend == "hooked" else as_bridge(_circuit(), tokenizer)
-    return HookedModel(model, tokenizer=tokenizer)
+    return HookedModel(as_bridge(_circuit(), tokenizer), tokenizer=tokenizer)
 
 
 def _circuit() -> Any:

@@ -1,7 +1,6 @@
 """`headcats compare`: what a map depends on."""
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -90,7 +89,7 @@ def compare_command(
     )
     runs = read_runs(folders, by="headcats compare")
     for run in () if runs.alone else runs.values():
-        check_scored(run, place_of(run), method, by="`headcats compare` of several folders")
+        check_scored(run, method, by="`headcats compare` of several folders")
     answer = Answer(as_json, details=details)
     answer.numbers = dict.fromkeys(_KEYS)
     for name, first in runs.copies.items():
@@ -108,11 +107,11 @@ def compare_command(
         try:
             tables[""] = _compare_methods(alone, metric, answer)
         except DataError as error:
-            drawn_by = quoted_figure_commands(alone, place_of(alone))
+            drawn_by = quoted_figure_commands(alone)
             raise DataError(f"{error} To look at what there is: {drawn_by}." if drawn_by else str(error)) from None
     else:
         if alone is not None:
-            check_scored(alone, place_of(alone), method, by="`headcats compare` with --method")
+            check_scored(alone, method, by="`headcats compare` with --method")
         tables[""] = _compare_protocols(runs, reading, answer, halves=halves)
         if alone is not None and alone.joint_blocks and method is None:
             tables["-methods"] = _compare_methods(alone, metric, answer)
@@ -149,17 +148,13 @@ def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: 
         protocols.left_out,
         halves=split,
         differing=list(runs.differences),
-        next_command=_report(runs),
-        colours=_colours(protocols.members),
+        next_command=f"headcats report {shlex.quote(str(runs.series or place_of(next(iter(runs.values())))))}",
+        colours=listed_colours(next(iter(protocols.members.values()))),
     )
     if alone is not None and split is not None and not reading.options.keys() & {"method", "positions", "metric"}:
         robustness = Robustness(table, protocols.members, protocols.left_out, split)
         _save(alone, robustness, reading, answer)
     return compared
-
-
-def _report(runs: Runs) -> str:
-    return f"headcats report {shlex.quote(str(runs.series or place_of(next(iter(runs.values())))))}"
 
 
 def _save(run: RunResults, robustness: Robustness, reading: MapSpec, answer: Answer) -> None:
@@ -204,8 +199,3 @@ def _compare_halves(run: RunResults, reading: MapSpec, answer: Answer, *, splits
         "not_judged": [reason for reason in halves["reason"].values.tolist() if reason],
     }
     return halves
-
-
-def _colours(members: Mapping[str, xr.Dataset]) -> dict[str, str]:
-    """Category -> colour, by the first of them."""
-    return listed_colours(next(iter(members.values())))

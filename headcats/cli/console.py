@@ -18,7 +18,7 @@ from rich.text import Text
 from headcats.base.errors import ExtensionError, pluralize
 from headcats.base.guard import own_traceback
 from headcats.results.declaration import registered
-from headcats.results.finding import Finding, Prompts, Table
+from headcats.results.finding import Finding, Prompts, Table, first_names
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.results.visible import visible
@@ -62,10 +62,9 @@ def note_unfinished(run: RunResults) -> None:
     """Warn where a run was stopped before it had come to every task."""
     if left := run.manifest.unfinished():
         done = len(run.manifest.tasks)
-        names = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
         warn(
-            f"This run is not finished: it has {done} of {done + len(left)} tasks (not {names}). Repeat the same "
-            "`headcats run` to continue it."
+            f"This run is not finished: it has {done} of {done + len(left)} tasks (not {first_names(left, 3)}). Repeat "
+            "the same `headcats run` to continue it."
         )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 import xarray as xr
 
-from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec
+from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, resolve_tested
 from headcats.categories.run_maps import scored_map
 from headcats.cli.answer import Answer, put
 from headcats.cli.arguments import AsJson, Details, Effect, Folder, Metric, ModelOfResults, SuiteOfResults
@@ -56,8 +56,7 @@ def evidence_command(
     reading = MapSpec.parse(method=method, metric=metric, effect=effect)
     run = open_results(find_place(folder))
     note_unfinished(run)
-    check_scored(run, folder, method, by="`headcats evidence`")
-    from headcats.categories.map_spec import resolve_tested
+    check_scored(run, method, by="`headcats evidence`")
     from headcats.study.evidence_run import run_evidence
 
     target = folder / resolve_tested(reading, run).evidence_folder(run, ablated=positions)
@@ -78,9 +77,9 @@ def evidence_command(
     if as_json:
         put(_numbers(evidence) | {"folder": target, "files": files})
         return
-    place, answer = find_place(folder), Answer(as_json, details=details)
+    answer = Answer(as_json, details=details)
     tested = run.without_untried()
-    answer.short = short_run(tested, scored_map(tested, resolve_tested(reading, tested)), place, evidence)
+    answer.short = short_run(tested, scored_map(tested, resolve_tested(reading, tested)), evidence)
     written = f"Numbers: {target} ({', '.join(files)}).{replaced}"
     answer.detail([*evidence_findings(evidence), paragraph("text.plain", text=written)])
     answer.close(f"`headcats report {shlex.quote(str(folder))}` puts this on the page.")

@@ -44,9 +44,8 @@ def export_command(
 
     Keys of `--json`: `file`, `format`.
     """
-    place = find_place(folder)
-    results = read_results(place)
-    check_scored(RunResults(results), place, method, by="`headcats export`")
+    results = read_results(find_place(folder))
+    check_scored(RunResults(results), method, by="`headcats export`")
     file = export(
         results,
         destination,

@@ -26,8 +26,8 @@ from headcats.reports.text.maps import not_judged
 from headcats.reports.text.suggestions import check_scored, joint_block, read_map, sorting_label
 from headcats.results.label import Label
 from headcats.results.loading import open_results
-from headcats.results.place import Place, find_place
-from headcats.results.run_results import RunResults
+from headcats.results.place import find_place
+from headcats.results.run_results import RunResults, place_of
 
 # Tables of memberships, which any method that sorts heads has.
 _OF_MEMBERS = ("members", "overlap")
@@ -102,9 +102,8 @@ def _table(folder: str, kind: str, name: str, reading: MapSpec, *, method: str |
         refuse_unused(reading.options.keys() & {"effect", "sign"}, by=f"Figure {name!r}")
         course, reading = judge_training(runs, reading)
         return Given(course, reading.title)
-    place = find_place(folder)
-    run = open_results(place).without_untried()
-    if kind in _OF_MEMBERS and sorting_label(run, place, method) is not None:
+    run = open_results(find_place(folder)).without_untried()
+    if kind in _OF_MEMBERS and sorting_label(run, method) is not None:
         result = read_map(run, reading)
         return Given(result.tables[kind], result.title)
     # A figure of an `importance` shows any score over layers and heads.
@@ -113,14 +112,14 @@ def _table(folder: str, kind: str, name: str, reading: MapSpec, *, method: str |
         refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
         return Given(block, block_title(block))
     if kind in EVIDENCE_TABLES:
-        return _evidence_table(run, place, kind, name, reading, method=method, positions=positions)
-    check_scored(run, place, method, by=f"Figure {name!r}")
+        return _evidence_table(run, kind, name, reading, method=method, positions=positions)
+    check_scored(run, method, by=f"Figure {name!r}")
     # Of an importance any score of any method, by category.
     return _map_table(run, "members" if kind == "importance" else kind, name, reading)
 
 
 def _evidence_table(
-    run: RunResults, place: Place, table: str, name: str, reading: MapSpec, *, method: str | None, positions: str | None
+    run: RunResults, table: str, name: str, reading: MapSpec, *, method: str | None, positions: str | None
 ) -> Given:
     """A table of the evidence that is saved in a results folder; `OptionError` where none is for these options."""
     refuse_unused(reading.options.keys() & {"sign", "rule", "min-tasks"}, by=f"Figure {name!r}")
@@ -138,6 +137,7 @@ def _evidence_table(
             by = f"{options['method']}, {options['metric']}"
             return Given(evidence[table].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}")
     criteria |= {"method": method} if method is not None else {}
+    place = place_of(run)
     raise OptionError(
         f"Figure {name!r} reads what `headcats evidence {shlex.quote(str(place))}` saves, and {place} holds none with "
         f"these options ({', '.join(f'{key} {value}' for key, value in criteria.items())}). Run that first, with the "

@@ -81,12 +81,11 @@ def map_command(
     place = place_of(run)
     result = read_map(run, reading, jobs=jobs)
     note_control(result.method)
-    answer.short = short_run(run, result, place)
+    answer.short = short_run(run, result)
     answer.detail(map_details(result))
     answer.numbers = map_numbers(result, model=run.manifest.model.name) | {"missing": run.missing}
-    suffix = result.suffix
-    draw_map(answer, "overlap_map", result.overlap, place.pages / f"overlap_map{suffix}.html", title=result.title)
+    draw_map(answer, result, place.pages)
     if csv:
-        path = place.pages / f"heads{suffix}.csv"
+        path = place.pages / f"heads{result.suffix}.csv"
         answer.write_table("heads", head_table(result.overlap), path, f"Head list: {path}")
     answer.end()

@@ -10,7 +10,6 @@ import pandas as pd
 import xarray as xr
 
 from headcats.base.errors import DataError, StorageError
-from headcats.base.registry import lookup
 from headcats.categories.map_result import MapResult
 from headcats.categories.membership import head_table
 from headcats.cli.answer import Answer
@@ -21,29 +20,28 @@ from headcats.reports.text.answer import toy_model_warning
 from headcats.reports.text.short import relation_numbers, short_map
 from headcats.results.finding import Short, line
 from headcats.results.head_axes import HEAD, unit_of
-from headcats.results.place import Place
-from headcats.results.run_results import RunResults
+from headcats.results.run_results import RunResults, place_of
 
 _COUNTS = ["observed", "observed_least", "observed_most", "expected", "p", "expected_within_layers", "p_within_layers"]
 _JACCARD = ["jaccard", "jaccard_low", "jaccard_high", "jaccard_least", "jaccard_most"]
 
 
-def short_run(run: RunResults, result: MapResult, place: Place, evidence: xr.DataTree | None = None) -> Short:
+def short_run(run: RunResults, result: MapResult, evidence: xr.DataTree | None = None) -> Short:
     """The short answer of `headcats run`, `map` and `evidence`; without `evidence`, with the tests that are saved."""
     toy, colours = toy_model_warning(run.manifest_or_empty.model), listed_colours(result.overlap)
     if not result.is_scored:
         has_others = len(run.joint_blocks) + len(run.scored) > 1
-        more = f"headcats compare {shlex.quote(str(place))} --details" if has_others else ""
+        more = f"headcats compare {shlex.quote(str(place_of(run)))} --details" if has_others else ""
         return short_map(result, warnings=toy, next_command=more, colours=colours)
-    material = Material(run, result, place, target=Path(), test=evidence)
+    material = Material(run, result, Path(), test=evidence)
     skipped = len(run.manifest_or_empty.tasks) - len(run.scored_tasks)
     warnings = [*material.doubts(), *([line("answer.skipped", n=skipped)] if skipped else [])]
-    return short_map(material.tested, warnings=warnings, next_command=_next_command(material, place), colours=colours)
+    return short_map(material.tested, warnings=warnings, next_command=_next_command(material), colours=colours)
 
 
-def _next_command(material: Material, place: Place) -> str:
+def _next_command(material: Material) -> str:
     """The test, the comparison, or the page."""
-    mapped, manifest = material.tested, material.run.manifest_or_empty
+    mapped, manifest, place = material.tested, material.run.manifest_or_empty, place_of(material.run)
     # Of a list of prompts that was scored whole, none are left to test heads on.
     records = [manifest.tasks[name] for name in material.run.scored_tasks if name in manifest.tasks]
     has_prompts = not records or any(not record.is_used_up for record in records)
@@ -64,7 +62,7 @@ def map_numbers(result: MapResult, *, model: str) -> dict[str, Any]:
     if result.is_scored:
         spec = result.spec
         about = {"method": spec.label.method, "positions": spec.label.positions, "metric": spec.metric}
-        about |= {"rule": repr(spec.rule), "effect": spec.effect, "min_tasks": str(spec.min_tasks)}
+        about |= {"effect": spec.effect, "min_tasks": str(spec.min_tasks)}
         categories, more = _of_scored(result), {"reach": result.tables["scores"].attrs.get("reach")}
     else:
         categories, more = {"categories": _of_joint(result)}, _relations(result)
@@ -132,16 +130,16 @@ def overlap_numbers(shared: xr.Dataset) -> dict[str, Any]:
     }
 
 
-def draw_map(
-    answer: Answer, figure: str, table: xr.Dataset, page: Path, *, hint: str = "", **options: str | float
-) -> None:
+def draw_map(answer: Answer, result: MapResult, folder: Path, *, hint: str = "") -> None:
     """The map as a page; where it cannot be written, as in results of others, a note, and the numbers all the same."""
     from headcats.figures.figure import write
+    from headcats.figures.overlap_map import overlap_map
 
+    page = folder / f"overlap_map{result.suffix}.html"
     with contextlib.suppress(OSError):
-        page.parent.mkdir(exist_ok=True)  # of results on the hub; `write` says what is wrong
+        folder.mkdir(exist_ok=True)  # of results on the hub; `write` says what is wrong
     try:
-        answer.wrote("map", write(lookup("figure", figure)(table, **options), page), f"Map: {page}", hint=hint)
+        answer.wrote("map", write(overlap_map(result.overlap, title=result.title), page), f"Map: {page}", hint=hint)
     except (StorageError, DataError) as error:  # of a full disk, or of more categories than colours tell apart
         warn(f"There is no page with the map: {error}")
         answer.wrote("map", None)

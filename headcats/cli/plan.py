@@ -1,14 +1,20 @@
 """`headcats plan`: what a study will take on a model and hardware that need not be here."""
 
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headcats.base.errors import format_duration
 from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson
 from headcats.cli.console import tell
 from headcats.cli.options import takes_fields
+from headcats.results.finding import Finding, line, paragraph, table
 from headcats.study.options import StudyOptions
+
+if TYPE_CHECKING:  # which loads torch
+    from headcats.scale.resources import Resources
 
 _SHAPE = "llama-3-8b, llama-3-70b, gpt2, gpt2-xl, or the folder of a model (its config.json is enough)."
 _HARDWARE = "h100, h200 or a100."
@@ -46,11 +52,46 @@ def plan_command(
     """
     from dataclasses import asdict
 
-    from headcats.scale.plan_findings import plan_findings
     from headcats.scale.resources import plan
 
     planned = plan(shape, hardware=hardware, devices=devices, dtype=dtype, tokenizer=tokenizer, **given)
     if not as_json:
-        tell(plan_findings(planned))
+        tell(_findings(planned))
         return
     put(asdict(planned) | {"parts": planned.parts.rename_axis("part").reset_index()})
+
+
+def _findings(planned: "Resources") -> Iterator[Finding]:
+    """A row per part, the sum, and the assumptions."""
+    from headcats.sweeps.memory import readable_bytes
+
+    columns = ("", "operations", "time", "memory")
+    rows = [
+        [part.Index, f"{part.flops:.2g}", format_duration(part.hours * 3600), readable_bytes(part.memory)]
+        for part in planned.parts.itertuples()
+    ]
+    shape, n_used = planned.shape, planned.copies * planned.devices_per_copy
+    yield table(
+        "plan.title",
+        columns,
+        rows,
+        numeric=columns[1:],
+        shape=shape.name or "model",
+        layers=shape.n_layers,
+        heads=shape.n_heads,
+        dtype=planned.dtype,
+        tasks=planned.n_tasks,
+        prompts=planned.n_prompts,
+        device=planned.hardware.name,
+    )
+    yield paragraph(
+        "plan.total",
+        device_time=format_duration(planned.parts["hours"].iloc[-1] * n_used * 3600),
+        devices=n_used,
+        weights=readable_bytes(planned.weights),
+    )
+    if planned.devices_per_copy > 1:
+        yield line("plan.spread", per_copy=planned.devices_per_copy, copies=planned.copies)
+    yield line("plan.prompts", tokens=planned.tokens, written_by=planned.written_by)
+    yield line("plan.rate", source=planned.hardware.source, rate=f"{planned.hardware.rate / 1e12:.3g}")
+    yield line("plan.left_out")

@@ -209,15 +209,14 @@ def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer
     if not scored:
         answer.say([summary])
         return
-    result, place = scored_map(run, MapSpec(Label.parse(first.label))), find_place(folder)
+    result = scored_map(run, MapSpec(Label.parse(first.label)))
     details = f"headcats map {shlex.quote(str(folder))} --details"  # without running anything again
-    answer.short = replace(short_run(run, result, place), details=details)
+    answer.short = replace(short_run(run, result), details=details)
     answer.detail([summary, *map_findings(result)])
     answer.numbers["map"] = map_numbers(result, model=manifest.model.name)
     option = "" if run.default_label == result.spec.label else f" --method {result.spec.label}"
     hint = "" if result.not_judged else f" Head list: `headcats map {shlex.quote(str(folder))}{option} --csv`"
-    page = folder / f"overlap_map{result.suffix}.html"
-    draw_map(answer, "overlap_map", result.overlap, page, hint=f".{hint}", title=result.title)
+    draw_map(answer, result, folder, hint=f".{hint}")
 
 
 def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder: Path, answer: Answer) -> None:

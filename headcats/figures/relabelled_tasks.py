@@ -66,7 +66,8 @@ def relabelled_tasks(relabelling: xr.Dataset, *, palette: str = "headcats", titl
         Westfall & Young (1993), Resampling-Based Multiple Testing, for the largest statistics; the figure is headcats'
         own.
     """
-    table = 'hc.run_evidence(model, results)["relabelling"].to_dataset(), or xarray.load_dataset("DIR/evidence/relabelling.nc")'
+    node = 'hc.run_evidence(model, results)["relabelling"].to_dataset()'
+    table = f'{node}, or xarray.load_dataset("DIR/evidence/relabelling.nc")'
     require(relabelling, _VARIABLES, figure="relabelled_tasks", table=table, counted=False)
     if not relabelling.sizes["category"]:
         raise DataError(f"relabelled_tasks expects at least one category; got none. Pass {table}.")

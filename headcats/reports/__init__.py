@@ -1,4 +1,4 @@
 """Finished results in words: tables and sentences (`text`), one page (`page`), attention patterns (`attention`).
 
-`exporting` writes their numbers for other programs.
+`notebook` shows summaries of them, `exporting` writes their numbers for other programs.
 """

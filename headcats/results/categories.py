@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headcats.base.errors import LONGEST_NAME, DataError, unstorable
-from headcats.results.colour import check_colour
+from headcats.results.colour import as_hex
 
 # As many as the overlap map has room for, distinct from each other, the standard categories, the map's greys and its
 # colours for several categories (headcats/figures/colours.py).
@@ -30,7 +30,7 @@ class Category:
         blank = not isinstance(self.name, str) or not self.name.strip()
         if problem := "which is blank" if blank else unstorable(self.name, most=LONGEST_NAME):
             raise DataError(f"A category needs a name that results can hold; got {self.name!r:.80}, {problem}.")
-        check_colour(self.colour, category=self.name)
+        as_hex(self.colour, category=self.name)
 
 
 STANDARD_CATEGORIES = (

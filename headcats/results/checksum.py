@@ -34,10 +34,6 @@ def checksum(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=_DIGITS // 2).hexdigest()
 
 
-def _in_lf(text: bytes) -> bytes:
-    return text.replace(b"\r\n", b"\n")
-
-
 def with_checksum(data: bytes) -> bytes:
     """The content of a binary file, with its checksum behind it."""
     return data + _MARK + checksum(data).encode("ascii")
@@ -72,7 +68,7 @@ def json_with_checksum(text: str) -> bytes:
 def json_content_of(data: bytes) -> bytes:
     """Take the checksum off a JSON file, or raise a DamagedFileError if it does not fit or there is none."""
     try:
-        text = _in_lf(data).decode("utf-8")  # strings of JSON hold no line ends
+        text = data.replace(b"\r\n", b"\n").decode("utf-8")  # strings of JSON hold no line ends
     except UnicodeDecodeError:
         raise DamagedFileError("it is no UTF-8 text") from None
     if (n := text.count("[") + text.count("{")) > _MOST_BRACKETS:

@@ -38,11 +38,6 @@ CSS_COLOURS = {name: f"#{value}" for name, _, value in (entry.partition(":") for
 """Name in lower case -> `#rrggbb`."""
 
 
-def check_colour(colour: str, *, category: str) -> None:
-    """Raise a DataError for anything that `as_hex` does not take."""
-    as_hex(colour, category=category)
-
-
 def as_hex(colour: str, *, category: str) -> str:
     """`#rrggbb` of `#rrggbb`, `#rgb`, `rgb(r, g, b)` (0 to 255) or a name of CSS, in any case; else a DataError.
 

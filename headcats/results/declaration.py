@@ -30,7 +30,6 @@ class Strength:
         reduce: "mean", "max", or "mean_abs", the mean of absolute values.
         kind: Source of the numbers: "weights", "gates", "probe".
         text: Words for the reduction: "facilitation, mean over seeds".
-        unit: Unit of a number: "share of the word pairs of a relation".
         metric: Metric to read where the results hold it; "" for that of the study.
         void: Verdicts (attribute `verdict` of the block) under which the numbers mean nothing.
 
@@ -47,7 +46,6 @@ class Strength:
     reduce: Literal["mean", "max", "mean_abs"] = "mean"
     kind: str = "causal"
     text: str = "effect in shares of the gap, mean over tasks"
-    unit: str = ""
     metric: str = ""
     void: tuple[str, ...] = ()
 
@@ -98,7 +96,6 @@ class Declaration:
         reader: Call that reads a block, such as "hc.categorize".
         selection: Rule by which a block sorts heads, for maps and attention; None where it does not.
         needs: Requirement of the tasks: "exact answers", "two categories", or "".
-        suite: A bundled suite whose tasks have that.
         control_of: Method that this one is a control of; "" for none.
         control: Part that it holds fixed: "task" (donor of a wrong task) or "item" (donor of another query item).
         caution: Sentence on what the numbers cannot show.
@@ -123,7 +120,6 @@ class Declaration:
     reader: str = ""
     selection: Selection | None = None
     needs: Literal["", "exact answers", "two categories"] = ""
-    suite: str = ""
     control_of: str = ""
     control: Literal["", "task", "item"] = ""
     caution: str = ""

@@ -9,8 +9,7 @@ from typing import Any
 
 from headcats.base.errors import DamagedFileError, DataError, StorageError
 from headcats.results.checksum import NoChecksumError, json_content_of, json_with_checksum, read_file
-from headcats.results.colour import check_colour
-from headcats.results.json_lines import in_lines
+from headcats.results.colour import as_hex
 from headcats.results.records import (
     BlockRecord,
     CategoryRecord,
@@ -81,7 +80,7 @@ class Manifest:
             if problem := manifest.contradiction():
                 raise DamagedFileError(problem)
             for category in manifest.categories:
-                check_colour(category.colour, category=category.name)
+                as_hex(category.colour, category=category.name)
         except (DamagedFileError, DataError) as error:
             problem = str(error).rstrip(".")
             raise DamagedFileError(
@@ -142,7 +141,7 @@ class Manifest:
 
     def file_bytes(self) -> bytes:
         """The content of the file."""
-        return json_with_checksum(in_lines(self._stored()))
+        return json_with_checksum(_in_lines(self._stored()))
 
     def to_json(self) -> str:
         """The attribute `manifest` of results: what the file holds, in one line."""
@@ -279,6 +278,14 @@ _PARTS: dict[str, Any] = {
 
 def _entries(records: Mapping[str, Record]) -> dict[str, Any]:
     return {name: record.to_dict() for name, record in records.items()}
+
+
+def _in_lines(value: Any, *, levels: int = 3) -> str:
+    """JSON with a line for every entry of the upper levels, such as a block; `indent` would take 20 times as long."""
+    if not levels or not isinstance(value, Mapping) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    lines = (f"{json.dumps(key, ensure_ascii=False)}: {_in_lines(of, levels=levels - 1)}" for key, of in value.items())
+    return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import difflib
 import shlex
 from pathlib import Path
 
+from headcats.results.finding import first_names
 from headcats.results.place import MANIFEST, address_of
 
 SERIES = "series.json"
@@ -27,8 +28,7 @@ def no_results(path: Path) -> str:
         return f"{path} is not a results folder: it does not exist. {advice}"
     what = "a series of revisions" if (path / SERIES).is_file() else f"not a results folder (it has no {MANIFEST})"
     if inside := [folder.as_posix() for folder in _folders(path)]:
-        more = f" and {len(inside) - _NAMED} more" if len(inside) > _NAMED else ""
-        return f"{path} is {what}, with results in {', '.join(inside[:_NAMED])}{more}: name one of these."
+        return f"{path} is {what}, with results in {first_names(inside, _NAMED)}: name one of these."
     if any(path.glob("blocks/**/*.nc")):
         return f"{path} has blocks, but no {MANIFEST}: repeat the `headcats run` that made them, which takes them up."
     if path.resolve() == Path.cwd():

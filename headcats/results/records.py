@@ -103,10 +103,6 @@ class ModelRecord(Record):
         """Identity of a model, as blocks note it; name, revision and machine do not count."""
         return " ".join(getattr(self, name) for name in _IDENTITY)
 
-    def matches_model(self, attrs: Mapping[Any, Any]) -> bool:
-        """True if a table with these attributes is of this model, or does not say of which."""
-        return bool(attrs.get("made_on", self.identity) == self.identity)
-
     def identity_differences(self, second: "ModelRecord") -> dict[str, tuple[Any, Any]]:
         """Fields of the identity in which a second model differs."""
         return self.differences(second, names=_IDENTITY)
@@ -219,6 +215,10 @@ class TaskRecord(Record):
     def is_solved(self) -> bool:
         """True if the model is right on half of the clean prompts; True where it was not measured."""
         return self.accuracy is None or self.accuracy >= SOLVED
+
+
+COUNTED = ("rows", "word_pairs", "prompts", "reference_prompts")
+"""Fields of a task that count what is kept and dropped."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from headcats.results.checksum import stated_checksum, stated_in
 from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
-from headcats.results.origin import other_origin
+from headcats.results.origin import other_model
 from headcats.results.place import MANIFEST
 from headcats.results.tables import read_checked
 
@@ -153,7 +153,11 @@ class StoredBlocks(Mapping[Key, xr.Dataset]):
         return block
 
     def _other_origin(self, key: Key, block: xr.Dataset) -> str:
-        return other_origin(block, self._manifest.record(*key), self._manifest)
+        """Difference of what a block was made from and the manifest; "" for none."""
+        record = self._manifest.record(*key)
+        if record is not None and block.attrs.get("fingerprint", "") != record.fingerprint:
+            return "other prompts"
+        return other_model(block, self._manifest.model)
 
     def __getitem__(self, key: Key) -> xr.Dataset:
         if key not in self.checksums:

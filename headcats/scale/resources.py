@@ -146,7 +146,8 @@ def plan(
     Hours are those of the matrix products of the sweeps' fast paths (see `headcats.scale.costs`); what else a run does
     comes on top: loading, reading of the weights, norms, checks. Prompts are taken to be kept, tasks to be scored. A
     model that does not fit on one device is spread over several, layer after layer, as `--device auto` does it:
-    they work in turn, so that a copy is as fast as one device. For a model that is here, `headcats validate` measures.
+    they work in turn, so that a copy is as fast as one device. Of a model that is here, `headcats validate` says
+    the memory.
 
     Args:
         shape: "llama-3-8b", "llama-3-70b" or another name of `shapes.toml`, a folder in Hugging Face layout (its

@@ -71,7 +71,7 @@ def find_shape(source: str | os.PathLike[str] | ModelShape) -> ModelShape:
     if not isinstance(source, str | os.PathLike):
         raise OptionError(
             f"shape must be the name of a model, its folder, or a ModelShape; got {shown(source)}. For a model that is "
-            "here, `headcats validate` measures memory and time."
+            "here, `headcats validate` says the memory."
         )
     shapes = named_shapes()
     if str(source) in shapes:
@@ -99,8 +99,7 @@ def _shape_of_config(config: Any, *, name: str) -> ModelShape:
     if not any(abs(matrices - whole) < 0.1 for whole in (2, 3)):
         raise ModelError(
             f"{name} has {matrices:.1f} matrices of {shape.d_model} x {shape.d_mlp} in a block beside attention, where "
-            "a plan counts the 2 or 3 of one MLP: models with experts or other blocks cannot be planned. "
-            "`headcats validate` estimates memory and time from a part of the run."
+            "a plan counts the 2 or 3 of one MLP: models with experts or other blocks cannot be planned."
         )
     return replace(shape, mlp_matrices=round(matrices))
 

@@ -16,7 +16,7 @@ from headcats.prompts.batch import PromptBatch
 from headcats.results.block_schema import join_batches
 from headcats.results.records import GivenAnswer, TaskRecord
 from headcats.scale.cells import Assessment, Cell, Shared, Workers
-from headcats.study.assessment import judge
+from headcats.study.assessment import judge, plan_of
 from headcats.study.preparation import Preparation
 from headcats.study.progress import Advance
 from headcats.study.references import References, reference_kind
@@ -168,18 +168,7 @@ class Spread(Here):
         """First prompt and prompts of the largest parts in which one of the methods would go through a batch here."""
         path, available = self.path if is_replayable(self.model) else "hooked", budget(self.memory, *self.model.devices)
         try:
-            plans = [
-                spec.method.memory_plan(
-                    self.model,
-                    batch,
-                    positions=spec.positions,
-                    n_metrics=len(self.study.metrics),
-                    budget=available,
-                    path=path,
-                    **dict(spec.options),
-                )
-                for spec in specs
-            ]
+            plans = [plan_of(spec, self.model, self.study, batch, budget=available, path=path) for spec in specs]
         except MemoryLimitError:
             plans = []  # too little is free here; a worker cuts what it gets to what it has
         size = max((plan.prompts if plan else len(batch) for plan in plans), default=len(batch))

@@ -183,19 +183,24 @@ def memory_plan(
         for batch in preparation.of(task.name).scored
         for spec in specs
     }
-    plans: list[MemoryPlan | None] = [
-        spec.method.memory_plan(
-            model,
-            batch,
-            positions=spec.positions,
-            n_metrics=len(study.metrics),
-            budget=available,
-            path=path,
-            **dict(spec.options),
-        )
-        for (spec, *_), batch in sweeps.items()
-    ]
+    plans = [plan_of(spec, model, study, batch, budget=available, path=path) for (spec, *_), batch in sweeps.items()]
     return max((sweep for sweep in plans if sweep), key=lambda sweep: sweep.peak, default=None)
+
+
+def plan_of(
+    spec: MethodSpec, model: HookedModel, study: Study, batch: PromptBatch, *, budget: int, path: str
+) -> MemoryPlan | None:
+    """Plan of the sweep of a batch by one method, into so many bytes; None for one that plans none."""
+    planned: MemoryPlan | None = spec.method.memory_plan(
+        model,
+        batch,
+        positions=spec.positions,
+        n_metrics=len(study.metrics),
+        budget=budget,
+        path=path,
+        **dict(spec.options),
+    )
+    return planned
 
 
 def work_of(spec: MethodSpec, model: HookedModel, batch: PromptBatch, *, path: str) -> int:

@@ -1,4 +1,4 @@
-"""The scorer of a run: this process, or others that hold the model; and the share of a study that falls to a run."""
+"""The scorer of a run: this process, or others that hold the model; and checks of the model around each task."""
 
 import functools
 import itertools

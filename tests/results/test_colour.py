@@ -5,7 +5,7 @@ from _plotly_utils.basevalidators import ColorValidator
 from for_each import for_each
 
 from headcats.base.errors import DataError
-from headcats.results.colour import CSS_COLOURS, as_hex, check_colour
+from headcats.results.colour import CSS_COLOURS, as_hex
 
 
 @for_each(
@@ -21,7 +21,6 @@ from headcats.results.colour import CSS_COLOURS, as_hex, check_colour
 )
 def test_colours_of_css(colour: str, value: str) -> None:
     assert as_hex(colour, category="a") == value
-    assert check_colour(colour, category="a") is None
     assert ColorValidator.perform_validate_coerce(colour) == colour, "plotly draws it as well"
 
 
@@ -32,7 +31,7 @@ def test_colours_of_css(colour: str, value: str) -> None:
 )  # fmt: skip
 def test_anything_else_is_refused_with_what_is_accepted(colour: object, unchecked_types: None) -> None:
     with pytest.raises(DataError, match=r"'K' .*#rrggbb, #rgb, rgb\(") as refused:
-        check_colour(colour, category="K")
+        as_hex(colour, category="K")
     assert repr(colour)[:60] in str(refused.value)
 
 

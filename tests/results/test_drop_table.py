@@ -4,7 +4,7 @@ import xarray as xr
 from counting import INPUTS, counting_suite
 
 import headcats as hc
-from headcats.results.drop_table import DROPS
+from headcats.results.tree import DROPS
 
 
 def test_results_hold_it(tmp_path, counting_model):

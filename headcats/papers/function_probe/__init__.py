@@ -33,7 +33,6 @@ function_probe = declare(
         figure_heads="layer-head",
         reader="hc.categorize",
         needs="two categories",
-        suite="cognitive",
         paper="Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978",
         cost="one forward pass per text; 100 epochs per seed",
     ),

@@ -19,7 +19,6 @@ ov_relation = declare(
             "max",
             "weights",
             "largest score of its relations",
-            unit="largest share of the word pairs of a relation that its weights map rightly",
         ),
         figure="ov_map",
         figure_heads="layer-head",

@@ -14,7 +14,6 @@ token_probe = declare(
         figure="layer_token",
         reader="hc.figures.layer_token",
         needs="exact answers",
-        suite="sentences",
         default_suite="sentences",
         paper="Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707",
         cost="one generated answer per question; a logistic regression per layer and token role",

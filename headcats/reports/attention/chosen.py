@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -33,7 +32,7 @@ def choose(run: RunResults, reading: MapSpec) -> tuple[str, list[Chosen]]:
 
     Returns the method, too; a DataError where no category has a head.
     """
-    label = sorting_label(run, run.place or Path("results"), str(reading.label) or None)
+    label = sorting_label(run, str(reading.label) or None)
     if label is None:
         result = judged_map(run.without_untried(), resolve_tested(reading, run))
         scores = result.tables["scores"]["effect"]

@@ -23,7 +23,7 @@ from headcats.figures.panels.heads import layer_head_cells
 from headcats.figures.panels.layout import Panel
 from headcats.figures.static.svg import svg
 from headcats.figures.tables import head_rows
-from headcats.reports.text.answer import certainty, groups, headline
+from headcats.reports.text.answer import certainty, headline
 from headcats.results.finding import NO_LINK, OWN_BACKTICK, Finding, first_names, line
 from headcats.results.head_axes import unit_attrs
 from headcats.results.label import Label
@@ -65,23 +65,13 @@ def _has(data: xr.Dataset, name: str, dims: set[str]) -> bool:
 
 def _of_members(shared: xr.Dataset, members: xr.Dataset) -> Iterator[str]:
     result = MapResult(MapSpec(sign=shared.attrs.get("sign", "helping")), {"overlap": shared, "members": members})
-    yield from _sentences([*_headline(result), *certainty(result), line("notebook.untested")])
+    yield from _sentences([*headline(result), *certainty(result), line("notebook.untested")])
     yield _picture(overlap_map(shared, layout="hero"))
     columns = ("category", "heads", f"held in {SETTLED:.0%} of resamples", "undecided")
     yield _table(
         columns,
         [(of.name, first_names(of.heads, _NAMED) or "none", of.n_settled, of.n_undecided) for of in result.categories],
     )
-
-
-def _headline(result: MapResult) -> Iterator[Finding]:
-    shared = result.overlap
-    if groups(shared) or result.not_judged:
-        yield from headline(result)
-    else:
-        kind = result.sign if result.sign == "suppressing" else None
-        undecided = int(shared["undecided"].any("category").sum())
-        yield line("answer.none", kind=kind, rule=shared.attrs.get("rule", "the rule"), undecided=undecided)
 
 
 def _of_scores(scores: xr.Dataset) -> Iterator[str]:

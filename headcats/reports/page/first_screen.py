@@ -33,7 +33,6 @@ class CardRow:
     bar: tuple[float, float, float, float]
     probability: float
     elsewhere: dict[str, str]
-    shared: bool
 
     @property
     def is_sure(self) -> bool:
@@ -139,7 +138,6 @@ def cards(result: MapResult, shown: MapResult) -> Iterator[Card]:
     """A card per category of one of the maps; verdicts are those of the requested one."""
     overlap, others = shown.overlap, [each for each in result.all if each is not shown and not each.not_judged]
     colours, verdicts = listed_colours(overlap), result.differing_verdicts if shown is result else {}
-    n_categories = shown.inside.sum(0)
     elsewhere = {each.name: each.outcomes_on(shown) for each in others}
     members = overlap[["effect", "low", "high"]].transpose("category", "layer", "head")
     ends = [members[name].to_numpy() for name in ("effect", "low", "high")]
@@ -155,7 +153,6 @@ def cards(result: MapResult, shown: MapResult) -> Iterator[Card]:
                 _bar([float(values[place, i, j]) for values in ends], span),
                 float(probability[place, i, j]),
                 {other: str(outcome[place, i, j]) for other, outcome in elsewhere.items()},
-                bool(n_categories[i, j] > 1),
             )
             for name, (i, j) in zip(category.heads[:MOST_ROWS], shown.members_of(place), strict=False)
         )

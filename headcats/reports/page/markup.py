@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
@@ -20,7 +21,6 @@ from headcats.reports.page.first_screen import MARKS, FirstScreen
 from headcats.reports.page.material import Material
 from headcats.reports.page.numbers import deflated, deflated_json, head_store
 from headcats.reports.page.parts import Drawn, Folded, Part, Tab
-from headcats.reports.shown import shown, shown_lines
 from headcats.results.finding import NO_LINK, OWN_BACKTICK, Finding, templates
 from headcats.results.head_axes import cell_name, noun
 from headcats.results.visible import visible
@@ -36,20 +36,17 @@ _NUMBERS = "<!-- numbers of the heads -->"
 _PACKED = '<script type="application/octet-stream" id="packed-{}">{}</script>\n'
 
 
-def document(
-    material: Material, tabs: Sequence[Tab], *, first: FirstScreen | None = None, heading: str = "", under: str = ""
-) -> str:
-    """Return the page, with its first screen and its tabs; `heading` and `under` name the run by default."""
+def document(material: Material, tabs: Sequence[Tab], *, first: FirstScreen, heading: str = "") -> str:
+    """Return the page, with its first screen and its tabs; `heading` names the run by default."""
     manifest = material.run.manifest
-    suite, begun = manifest.plan.suite, f", results of {manifest.created[:10]}" if manifest.created else ""
     environment = Environment(
         loader=PackageLoader("headcats.reports.page"),
         autoescape=True,
-        finalize=shown,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"sentence": _sentence, "linked": _linked, "lines": shown_lines, "runs": _runs}
+    environment.filters |= {"sentence": _sentence, "linked": _linked, "lines": _shown_lines, "runs": _runs}
     environment.filters |= {"picture": _picture}
     assets = files("headcats.reports.page").joinpath("assets")
     scripts = sorted(file.name for file in assets.iterdir() if file.name.endswith(".js"))
@@ -67,15 +64,14 @@ def document(
     payloads["plotly"] = deflated(get_plotlyjs().encode("utf-8"))
     page = environment.get_template("report.html.jinja").render(
         heading=heading or f"Attention heads of {Path(manifest.model.name).name}",
-        under=under or (str(first.ran) if first else f"headcats report on suite {suite}{begun}"),
         first=first,
-        title=heading or f"{manifest.model.name}, {suite}",
+        title=heading or f"{manifest.model.name}, {manifest.plan.suite}",
         noun=noun(material.unit).capitalize(),
         first_cell=cell_name(next(iter(manifest.model.layers), 0), 0, material.unit),
         tabs=tabs,
         settled=round(100 * SETTLED),
         marks=MARKS,
-        views=Markup(json.dumps([each.views for each in first.maps] if first else []).replace("</", "<\\/")),
+        views=Markup(json.dumps([each.views for each in first.maps]).replace("</", "<\\/")),
         payloads=payloads.items(),
         style=Markup(style),
         script=Markup('(() => {\n"use strict";\n' + script + "\n})();"),
@@ -88,14 +84,24 @@ def document(
     return page.replace(_NUMBERS, "".join(_PACKED.format(name, content) for name, content in packed.items()), 1)
 
 
+def _shown(value: Any) -> Any:
+    """A value before a template escapes it: its text in one line of visible characters; HTML of ours as it is."""
+    return value if isinstance(value, Markup) else visible(str(value))
+
+
+def _shown_lines(text: str) -> Markup:
+    """Preformatted text, escaped, on its lines."""
+    return escape(visible(text, keep="\n"))
+
+
 def _runs(parts: Iterable[Part]) -> list[tuple[str, list[Part]]]:
     """Template of parts, and the parts: items that follow each other are one list."""
     runs = itertools.groupby(parts, key=lambda part: part.place if type(part) is Finding else type(part).__name__)
     return [(kind, list(run)) for kind, run in runs]
 
 
-def _of_first(first: FirstScreen | None) -> Iterator[Part]:
-    for each in first.maps if first else ():
+def _of_first(first: FirstScreen) -> Iterator[Part]:
+    for each in first.maps:
         yield each.hero
         if each.by_task is not None:
             yield each.by_task

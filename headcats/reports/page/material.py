@@ -35,7 +35,6 @@ from headcats.reports.text.answer import (
 )
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import HEAD, noun, unit_of
-from headcats.results.place import Place
 from headcats.results.run_results import RunResults
 
 
@@ -45,7 +44,6 @@ class Material:
 
     run: RunResults
     map: MapResult | None
-    place: Place | None
     target: Path
     test: xr.DataTree | None = None
     """A test that was just made, which speaks before those that are saved."""
@@ -204,8 +202,8 @@ class Material:
         "DIR" stands for a folder that the reader has to make: what it says is saved nowhere else.
         """
         saves = name in ("evidence", "compare")
-        place = None if self.place is None or (saves and self.place.on_hub) else self.place
-        folder = "DIR" if place is None else shlex.quote(place.shown)
+        place = self.run.place
+        folder = "DIR" if place is None or (saves and place.on_hub) else shlex.quote(place.shown)
         values = {} if self.map is None else self.map.options
         return f"headcats {name} {folder}" + "".join(f" --{key} {values[key]}" for key in options if key in values)
 

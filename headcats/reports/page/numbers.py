@@ -206,7 +206,7 @@ def _categories(material: Material, grid: tuple[int, int]) -> dict[str, Any]:
         tables = dict(by_category(each.overlap))
         verdicts = [_verdicts(tables[name], about["in_letter"], grid) if name in tables else "-" * (grid[0] * grid[1])
                     for name in (entry["name"] for entry in about["categories"])]  # fmt: skip
-        about["maps"].append({"name": each.name, "label": each.name, "verdicts": verdicts})
+        about["maps"].append({"name": each.name, "verdicts": verdicts})
     return about
 
 

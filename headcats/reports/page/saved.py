@@ -50,15 +50,11 @@ class Saved(Generic[T]):
     problems: dict[str, str]
 
 
-class EarlierStateError(StorageError):
-    """Error for tables that were made of other blocks, tasks or categories than those of the results."""
-
-
 def check_current(attrs: Mapping[Any, Any], state: str, *, again: str = "") -> None:
-    """Refuse what was not made of this `RunResults.state`: an EarlierStateError."""
+    """Refuse what was not made of this `RunResults.state`: of other blocks, tasks or categories."""
     if attrs.get(STATE) != state:
         advice = f". {again} makes it again." if again else ""
-        raise EarlierStateError(f"it is of an earlier state of these results{advice}")
+        raise StorageError(f"it is of an earlier state of these results{advice}")
 
 
 def saved_evidence(run: RunResults) -> Saved[xr.DataTree]:

@@ -118,7 +118,7 @@ def write_run(run: RunResults, path: str | os.PathLike[str] | None, reading: Map
     result = _read_map(run, reading)
     is_named = result is not None and result.options and reading.is_asked
     target = target_of(path, run.place, result.suffix if result is not None and is_named else "")
-    material = Material(run, result, run.place, target=target)
+    material = Material(run, result, target)
     tabs = [
         Tab(name, title, sections)
         for (name, title), makers in TABS.items()

@@ -65,7 +65,8 @@ def headline(result: MapResult) -> Iterator[Finding]:
     if result.inside.any():
         yield from who_serves_what(overlap, kind)
     else:
-        yield line("answer.none", kind=kind, rule=str(result.spec.rule), undecided=_undecided(overlap))
+        rule = overlap.attrs.get("rule", "the rule")  # as `hc.categorize` notes it
+        yield line("answer.none", kind=kind, rule=rule, undecided=_undecided(overlap))
 
 
 def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Finding]:

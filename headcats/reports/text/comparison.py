@@ -32,7 +32,7 @@ def method_findings(agreement: xr.Dataset) -> Iterator[Finding]:
     for group in agreement["group"].values:
         yield _method_matrix(agreement.sel(group=group), str(group))
     for place, text in enumerate(str(agreement.attrs["reading"]).splitlines()):
-        yield line("methods.statement", text=text) if place else paragraph("methods.statement", text=text)
+        yield line("text.plain", text=text) if place else paragraph("text.plain", text=text)
 
 
 def _method_matrix(agreement: xr.Dataset, group: str) -> Table:
@@ -87,9 +87,7 @@ def _task_texts(tasks: Sequence[list[str]]) -> list[str]:
 def short_methods(agreement: xr.Dataset, *, next_command: str) -> Short:
     """Make the answer on methods on one grid: what `method_findings` begins and ends with."""
     grid, *left_out = (each for each in method_findings(agreement) if each.id in ("methods.grid", "agreement.left_out"))
-    *statements, caution = (
-        line("methods.statement", text=text) for text in str(agreement.attrs["reading"]).splitlines()
-    )
+    *statements, caution = (line("text.plain", text=text) for text in str(agreement.attrs["reading"]).splitlines())
     return Short(tuple(statements), lambda most: _untitled(grid), (), (caution, *left_out), next_command)
 
 

@@ -36,7 +36,7 @@ def evidence_findings(evidence: xr.DataTree) -> Iterator[Finding]:
         yield paragraph("evidence.no_heads")
     yield paragraph("evidence.reading")
     for text in evidence.attrs["reading"].splitlines():
-        yield item("evidence.statement", text=text)
+        yield item("text.plain", text=text)
     yield _verdicts(nodes)
     yield line("evidence.units")
 

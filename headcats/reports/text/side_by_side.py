@@ -23,7 +23,6 @@ class Membership:
     """
 
     head: str
-    place: tuple[int, int]
     category: str
     verdicts: Mapping[str, str]
     effects: Mapping[str, float]
@@ -69,9 +68,8 @@ def memberships(overlaps: Mapping[str, xr.Dataset], changes: xr.Dataset | None =
         for i, j in places[np.argsort(-largest, kind="stable")].tolist():
             of_runs = (dict(zip(names, values[:, i, j].tolist(), strict=True)) for values in (verdicts, effects, held))
             of_verdicts, of_effects, of_held = of_runs
-            place = (int(layers[i]), int(heads[j]))
-            name, counts = cell_name(*place, unit), tested[:, i, j].tolist()
-            listed.append(Membership(name, place, category, of_verdicts, of_effects, of_held, *counts))
+            name, counts = cell_name(layers[i], heads[j], unit), tested[:, i, j].tolist()
+            listed.append(Membership(name, category, of_verdicts, of_effects, of_held, *counts))
     return listed
 
 

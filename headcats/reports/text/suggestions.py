@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 
 import xarray as xr
 
@@ -19,7 +18,6 @@ from headcats.results.finding import line
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.options import options_of
-from headcats.results.place import Place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.sources import shown_source
@@ -62,10 +60,11 @@ def figure_file(block: xr.Dataset, figure: str) -> str:
     return f"{figure}{'-' + slug(options) if options else ''}.html"
 
 
-def quoted_figure_commands(run: RunResults, place: Place | Path, method: str | None = None) -> str:
+def quoted_figure_commands(run: RunResults, method: str | None = None) -> str:
     """Return the commands that draw blocks of one or all joint methods, in backticks, joined by "or"."""
+    place = shlex.quote(str(run.place or "results"))
     return " or ".join(
-        f"`headcats figure {figure} {shlex.quote(str(place))} --method {label} --out {figure_file(block, figure)}`"
+        f"`headcats figure {figure} {place} --method {label} --out {figure_file(block, figure)}`"
         for label, block in run.joint_blocks.items()
         if method in (None, label, Label.parse(label).name) and (figure := run.declarations[label].figure)
     )
@@ -99,7 +98,7 @@ def joint_block(
     return blocks[labels[0]]
 
 
-def sorting_label(run: RunResults, place: Place | Path, method: str | None) -> str | None:
+def sorting_label(run: RunResults, method: str | None) -> str | None:
     """Return the joint method to map; None if `method` scores tasks, or if none is named and tasks are scored."""
     if method is None and not run.tasks:
         method = next(iter(run.sorting_methods or run.joint_blocks), None)
@@ -111,7 +110,7 @@ def sorting_label(run: RunResults, place: Place | Path, method: str | None) -> s
     if declared.kind != "joint":
         return None
     if declared.selection is None:
-        drawn_by = quoted_figure_commands(run, place, method)
+        drawn_by = quoted_figure_commands(run, method)
         raise OptionError(
             f"{method} sorts no heads into categories, so there is no map of it"
             + (f"; {drawn_by} draws it." if drawn_by else ", and these results hold no such method either.")
@@ -121,7 +120,7 @@ def sorting_label(run: RunResults, place: Place | Path, method: str | None) -> s
     return str(block.attrs["label"])
 
 
-def check_scored(run: RunResults, place: Place | Path, method: str | None, *, by: str) -> None:
+def check_scored(run: RunResults, method: str | None, *, by: str) -> None:
     """Refuse a joint method, and results without a scored task; the message says what fits them.
 
     `by` is what reads scores of tasks, as the beginning of a sentence: "`headcats evidence`".
@@ -134,7 +133,7 @@ def check_scored(run: RunResults, place: Place | Path, method: str | None, *, by
         reason = line("suggestion.only_joint", labels=joint)
     else:
         return
-    commands = quoted_figure_commands(run, place)
+    commands = quoted_figure_commands(run)
     choose = line("suggestion.choose", labels=scored) if scored else None
     look = line("suggestion.look", commands=commands) if commands else None
     raise OptionError(str(line("suggestion.no_scores", by=by, reason=reason, choose=choose, look=look)))
@@ -174,9 +173,8 @@ def _placing(model: ModelRecord) -> dict[str, object]:
 def read_map(run: RunResults, spec: MapSpec, *, jobs: int = 1) -> MapResult:
     """Map a run by scores of tasks, or by a joint method."""
     method = str(spec.label) if spec.label.name else None
-    place = run.place or Path("results")
-    label = sorting_label(run, place, method)
+    label = sorting_label(run, method)
     if label is not None:
         return joint_map(run, label, spec)
-    check_scored(run, place, method, by="A map")
+    check_scored(run, method, by="A map")
     return scored_map(run, spec, jobs=jobs)

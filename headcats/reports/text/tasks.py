@@ -5,10 +5,9 @@ from typing import Any
 
 from headcats.base.errors import pluralize
 from headcats.results.finding import Finding, Prompts, Table, interval_text, line, number_text, paragraph, table
-from headcats.results.records import LONG_ANSWER, DropCounts, TaskRecord
+from headcats.results.records import COUNTED, LONG_ANSWER, DropCounts, TaskRecord
 
 FEW_ITEMS = 20
-_COUNTED = ("rows", "word_pairs", "prompts", "reference_prompts")
 _CONTINUED_BY = {"clean": "answer", "corrupted": "distractor"}
 
 
@@ -46,7 +45,7 @@ def _kept(counts: DropCounts) -> str:
 
 def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterator[tuple[str, str]]:
     """Why anything of a task is dropped or counts too often, how its prompts differ, and why the task is skipped."""
-    parts = {name: getattr(record, name) for name in _COUNTED} | answers
+    parts = {name: getattr(record, name) for name in COUNTED} | answers
     for name, count in parts.items():
         for reason, number in count.dropped.items():
             example = line("tasks.example", of=count.examples[reason]) if reason in count.examples else None

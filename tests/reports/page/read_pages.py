@@ -80,9 +80,9 @@ def said(results: Any, names: str, path: Path | None = None, **options: Any) -> 
     return by_id(part for part in parts_of(results, names, path, **options) if isinstance(part, Finding))
 
 
-def codes(results: Any, names: str, path: Path | None = None, **options: Any) -> list[str]:
+def codes(results: Any, names: str, **options: Any) -> list[str]:
     """Commands and lines of Python of some sections."""
-    return [part.text for part in parts_of(results, names, path, **options) if isinstance(part, Code)]
+    return [part.text for part in parts_of(results, names, **options) if isinstance(part, Code)]
 
 
 def section(content: str, name: str) -> str:

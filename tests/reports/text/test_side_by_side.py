@@ -52,7 +52,6 @@ def test_verdicts_of_every_head_that_any_run_has():
     ]  # fmt: skip
     assert [each.moves for each in found] == [True, True, False, False]
     assert [each.is_decided for each in found] == [True, False, False, False]
-    assert found[0].place == (1, 0)
     assert found[0].effects == pytest.approx({"a": 0.3, "b": 0.3})
     assert [effect_text(found[0], "a"), effect_text(found[0], "b")] == ["0.300 in (100%)", "0.300 out"]
     assert effect_text(found[3], "b") == "-"
@@ -91,7 +90,7 @@ def test_of_three_runs_those_in_half_are_counted_too():
 
 def membership(**fields):
     usual = {"verdicts": {"a": IN, "b": OUT}, "effects": {}, "probabilities": {}}
-    return Membership("L0H0", (0, 0), "Knowledge", **{**usual, **fields})
+    return Membership("L0H0", "Knowledge", **{**usual, **fields})
 
 
 def test_how_sure_a_move_is():

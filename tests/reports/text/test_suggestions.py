@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import xarray as xr
@@ -32,9 +31,8 @@ def test_results_without_a_method_say_how_to_add_it():
         joint_block(held_results("word_weights"), registered("made_gates").figure)
 
 
-FOLDER = Path("r")
-RELATIONS = "`headcats figure head_scores r --method word_weights --out head_scores.html`"
-PROBE = "`headcats figure probe_scores r --method class_probe --out probe_scores.html`"
+RELATIONS = "`headcats figure head_scores results --method word_weights --out head_scores.html`"
+PROBE = "`headcats figure probe_scores results --method class_probe --out probe_scores.html`"
 
 
 def held_results(*whole, scored=()):
@@ -53,26 +51,26 @@ def message(error, *arguments):
 
 
 def test_results_without_a_scored_task_name_what_they_hold():
-    refusal = message(OptionError, held_results("word_weights"), FOLDER, None)
+    refusal = message(OptionError, held_results("word_weights"), None)
     assert refusal.startswith("A map reads")
     assert "only word_weights. " in refusal
     assert refusal.endswith(f": {RELATIONS}.")
 
 
 def test_a_joint_method_names_what_is_there_instead():
-    refusal = message(OptionError, held_results("word_weights"), FOLDER, "word_weights")
+    refusal = message(OptionError, held_results("word_weights"), "word_weights")
     assert ": word_weights is a joint" in refusal
     assert RELATIONS in refusal
     both = held_results("word_weights", scored=["mean_ablation@last"])
-    assert "mean_ablation@last with --method." in message(OptionError, both, FOLDER, "word_weights@last")
-    absent = message(OptionError, held_results("class_probe"), FOLDER, "word_weights")
+    assert "mean_ablation@last with --method." in message(OptionError, both, "word_weights@last")
+    absent = message(OptionError, held_results("class_probe"), "word_weights")
     assert absent.endswith(f": {PROBE}.")
 
 
 def test_scored_tasks_and_empty_results_are_let_pass():
-    check_scored(held_results("word_weights", scored=["mean_ablation@last"]), FOLDER, None, by="A map")
-    check_scored(held_results("word_weights", scored=["mean_ablation@last"]), FOLDER, "mean_ablation", by="A map")
-    check_scored(held_results(), FOLDER, None, by="A map")
+    check_scored(held_results("word_weights", scored=["mean_ablation@last"]), None, by="A map")
+    check_scored(held_results("word_weights", scored=["mean_ablation@last"]), "mean_ablation", by="A map")
+    check_scored(held_results(), None, by="A map")
 
 
 ICL = [task.name for task in suite("icl").tasks]

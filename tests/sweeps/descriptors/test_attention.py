@@ -38,7 +38,7 @@ def described(model: HookedModel) -> dict[str, dict[tuple[int, int], float]]:
 
 @pytest.fixture(scope="module")
 def planted() -> tuple[HookedModel, dict[str, dict[tuple[int, int], float]]]:
-    model = induction_circuit("bridge")
+    model = induction_circuit()
     return model, described(model)
 
 

@@ -27,7 +27,7 @@ def scores(model: Any) -> tuple[dict[int, np.ndarray], dict[int, str]]:
 
 def test_planted_heads() -> None:
     """Copying 1, anti-copying -1; the next token of the vocabulary: the roots of unity but 1, whose sum is -1."""
-    values, reasons = scores(induction_circuit("bridge"))
+    values, reasons = scores(induction_circuit())
     np.testing.assert_allclose(values[1], [1, -1, 1, -1 / (D_VOCAB - 1)], atol=1e-5)
     assert np.isnan(values[0]).all()  # they write where nobody reads
     assert list(reasons) == [0]

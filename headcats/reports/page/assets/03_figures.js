@@ -17,7 +17,6 @@ function fit(plot) {
   const around = plot.parentElement;
   around.style.width = `${Math.floor(scale * width)}px`;
   around.style.height = `${Math.ceil(scale * height)}px`;
-  around.style.overflow = "hidden";
 }
 
 // The large map is seen whole when the page opens, as far as the names in it can then be read.
@@ -66,9 +65,7 @@ function connectFigure(figure, plot) {
     plot.on("plotly_click", ({ points: [point] }) => {
       Plotly.Fx.unhover(plot); // after a tap it would stay
       if (order === "head-task") select({ head: point.y, task: point.x });
-      else {
-        select({ head: headName(Number(point.x), Number(point.y)) });
-      }
+      else select({ head: headName(Number(point.x), Number(point.y)) });
     });
   }
   if (figure.dataset.figure.startsWith("hero_")) connectPointer(figure, plot);

@@ -46,7 +46,7 @@ function closeHead() {
 
 // The mapped effects by category, as the map that is shown has them.
 function blockOfMap(map) {
-  return heads.blocks.find(({ what, label }) => what === "category" && label === heads.maps[map]?.label);
+  return heads.blocks.find(({ what, label }) => what === "category" && label === heads.maps[map]?.name);
 }
 
 // The head before or behind the chosen one, over the whole model.

@@ -143,11 +143,11 @@ def _of_run(material: Material) -> Iterator[Finding]:
 def _of_map(material: Material) -> Iterator[Finding]:
     if (result := material.scored) is None:
         if not material.run.joint_blocks:
-            yield note("caution.no_map")
+            yield note("answer.no_map")
         return
     scores = result.tables["scores"]
     for warning in result.cautions:
-        yield note("caution.warning", text=warning)
+        yield note("text.plain", text=warning)
     if material.not_judged:
         yield note("caution.not_judged", reason=material.not_judged)
     if material.run.declarations[material.mapped].control_of:

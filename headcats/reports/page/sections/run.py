@@ -27,7 +27,7 @@ def run(material: Material) -> Iterator[Part]:
     command = repeat_command(manifest)
     yield line("run.in_python" if command.startswith("hc.run(") else "run.command")
     yield Code(command)
-    if (place := material.place) is not None:
+    if (place := material.run.place) is not None:
         yield line("run.page")
         yield Code(material.command("report", "method", "metric", "effect", "rule", "min-tasks", "sign"))
         yield line("run.python")
@@ -148,7 +148,7 @@ def tasks(material: Material) -> Iterator[Part]:
         yield line(f"tasks.answers_{plan.answers}")
         dropped = [row for task, record in records.items() for row in dropped_rows(task, record)]
         if dropped:
-            yield Folded(line("tasks.dropped"), (table("text.untitled", ["task", "why"], dropped),))
+            yield Folded(line("validation.dropped"), (table("text.untitled", ["task", "why"], dropped),))
         sources = [(task, record.source) for task, record in records.items() if record.source]
         if sources:
             yield Folded(line("tasks.sources"), (table("text.untitled", ["task", "source"], sources),))

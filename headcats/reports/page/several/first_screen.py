@@ -54,7 +54,7 @@ def _ran(compared: Compared) -> Finding:
         for part in runs.differences
         if part not in _UNTOLD and not (part == "model name" and len(models) > 1)
     ]
-    differing = line("several.differing", parts=parts) if parts else line("several.same_settings")
+    differing = line("several.differing", parts=parts) if parts else line("plans.same")
     return line("several.ran", n=len(runs), models=models, names=list(runs), differing=differing)
 
 
@@ -85,7 +85,7 @@ def _shown(compared: Compared) -> MapShown:
 
 def _about(overlaps: Mapping[str, xr.Dataset], category: str) -> Finding:
     runs = [
-        line("several.size", run=name, counts=[str(int((overlap["member"].sel(category=category) == 1).sum()))])
+        line("several.size", run=name, n=int((overlap["member"].sel(category=category) == 1).sum()))
         for name, overlap in overlaps.items()
         if category in overlap["category"].values.tolist()
     ]

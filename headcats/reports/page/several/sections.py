@@ -88,11 +88,9 @@ def settings(compared: Compared) -> Iterator[Part]:
 
 
 def _commands(folders: Sequence[str], compared: Compared) -> Iterator[str]:
-    unread: dict[str, tuple[str, ...]] = {"report": ()} | (
-        {"compare": ("effect",)} if compared.runs.corresponds else {}
-    )
+    # The comparison reads no effect, and heads of different models do not correspond.
+    unread = {"report": "", "compare": "effect"} if compared.runs.corresponds else {"report": ""}
     for name in unread:
-        options = {key: value for key, value in compared.reading.options.items() if key not in unread[name]}
-        yield f"headcats {name} {shlex.join(folders)}" + "".join(
-            f" --{key} {shlex.quote(options[key])}" for key in options
-        )
+        options = {key: value for key, value in compared.reading.options.items() if key != unread[name]}
+        flags = "".join(f" --{key} {shlex.quote(value)}" for key, value in options.items())
+        yield f"headcats {name} {shlex.join(folders)}{flags}"

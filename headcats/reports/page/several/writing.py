@@ -84,11 +84,11 @@ def _together(compared: Compared, target: Path) -> Material:
     """The first run, with the maps and numbers of all where heads correspond."""
     run = next(iter(compared.runs.values()))
     if not compared.runs.corresponds:
-        return Material(run, None, None, target)
+        return Material(run, None, target)
     maps = [replace(each, name=f"{run_name}, {compared.name}") for run_name, each in compared.maps.items()]
     result = replace(maps[0], task_specific=None, others=tuple(maps[1:]), left_out={})
     scores = {run_name: each.tables["scores"] for run_name, each in compared.maps.items()}
-    return Together(run, result, None, target, by_run=scores)
+    return Together(run, result, target, by_run=scores)
 
 
 def _target(path: str | os.PathLike[str] | None, compared: Compared) -> Path:
