@@ -24,6 +24,7 @@ TEXT_ONLY = (
 """Reason for refusing a model of more than text, and the way out."""
 _TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+_LARGEST_TEXT = 2**28  # bytes: ten times the largest tokenizer, and read whole
 _TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
 _STEP = re.compile(r"step[-_]?(\d+)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
@@ -67,6 +68,16 @@ def has_tokenizer(folder: Path) -> bool:
     return any((folder / name).is_file() for name in _TOKENIZER)
 
 
+def check_texts(folder: Path) -> None:
+    """Raise a ModelError for configuration or a tokenizer that is too large to be one."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.suffix in _TEXT and path.is_file() and (size := path.stat().st_size) > _LARGEST_TEXT:
+            raise ModelError(
+                f"{path.name} in {str(folder)!r} has {size:,} bytes, and no tokenizer or configuration has more than "
+                f"{_LARGEST_TEXT:,}: it is damaged; copy or download it again."
+            )
+
+
 def check_folder(folder: Path, *, needs_tokenizer: bool = True, fetched: str = "") -> None:
     """Raise a ModelError for a folder, a copy of `fetched` on the hub, that holds no causal language model."""
     if not folder.is_dir() and not fetched:
@@ -92,6 +103,7 @@ def check_folder(folder: Path, *, needs_tokenizer: bool = True, fetched: str = "
             f"Folder {str(folder)!r} lacks {' and '.join(missing)}: save the model and its tokenizer there with "
             f"save_pretrained."
         )
+    check_texts(folder)
     _check_shards(folder)
     config, name = _read_json(folder / "config.json"), fetched or folder.name
     architecture = ", ".join(config.get("architectures") or []) or config.get("model_type", "an unnamed architecture")

@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 
 from headcats.base import registry
 from headcats.base.errors import ModelError, OptionError, first_line, pluralize, unknown_name_message
-from headcats.models.source import fetch, local_folder
+from headcats.models.source import check_texts, fetch, local_folder
 
 # What headcats sets itself, and why another value is refused.
 _SET_HERE = {
@@ -120,6 +120,7 @@ def read_tokenizer(source: Any) -> Any:
     folder = local_folder(source)
     if folder is None:
         folder, _ = fetch(os.fspath(source))
+    check_texts(folder)
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - as for the model

@@ -1,6 +1,7 @@
 """JSON and JSON Lines."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,20 +18,41 @@ def json_content(path: Path) -> Any:
     if not content.strip():
         raise DataError(f"{path.name} is empty; expected JSON or JSON Lines.")
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as problem:
+        return json.loads(content, object_pairs_hook=_object)
+    except (DataError, ValueError, RecursionError) as problem:
+        if isinstance(problem, DataError) and _is_json(content):
+            raise DataError(f"{path.name}: {problem}") from None
         # Only line feeds separate entries: JSON strings may hold other line separators as they are.
         lines = content.removesuffix("\n").split("\n")
         return [_line(line, number, path, problem) for number, line in enumerate(lines, start=1)]
 
 
+def _is_json(content: str) -> bool:
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _line(line: str, number: int, path: Path, whole: Exception) -> Any:
     try:
-        return json.loads(line) if line.strip() else None
+        return json.loads(line, object_pairs_hook=_object) if line.strip() else None
+    except DataError as problem:
+        raise DataError(f"{path.name}, line {number}: {problem}") from None
     except (ValueError, RecursionError) as problem:
         raise DataError(
             f"{path.name} is neither JSON ({whole}) nor JSON Lines (line {number}: {problem}): correct it there."
         ) from None
+
+
+def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, which Python itself would make of the last field of each name."""
+    made = dict(fields)
+    if len(made) < len(fields):
+        (name, _), *_ = Counter(name for name, _ in fields).most_common(1)
+        raise DataError(f"an object has the field {name!r} twice; rename or remove one of them.")
+    return made
 
 
 def json_records(entries: Sequence[Any], *, file: str, fields: Sequence[str] = ()) -> Records:

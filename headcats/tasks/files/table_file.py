@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS = 8192
+# Bytes that may be made of any file, and of rows at once; times that compression may save of a larger one.
+_AT_ONCE, _MOST_PACKED = 2**28, 100
+_FEW_VALUES, _MOST_VALUES = 2**21, 4  # of any file, and for each of its bytes
+_CELL = 8  # bytes of a value in Python, at least
 _TAB = "\t"
 _DELIMITERS = (";", _TAB, ",", "|")
 
@@ -70,16 +74,59 @@ def _rows(file: Any, path: Path, delimiter: str) -> Iterator[tuple[int, list[str
 
 
 def parquet_records(path: Path) -> Records:
-    """A Parquet file."""
+    """A Parquet file.
+
+    A text that is in the file once may stand in every row, so what they would take is summed before they are made.
+    """
     from pyarrow import parquet
 
+    size = path.stat().st_size
+    most, values = max(_AT_ONCE, _MOST_PACKED * size), max(_FEW_VALUES, _MOST_VALUES * size)
+
     def batches() -> Iterator["pa.RecordBatch"]:
-        with parquet.ParquetFile(path) as file:
-            yield from file.iter_batches(batch_size=_ROWS)
+        with parquet.ParquetFile(path, read_dictionary=texts) as file:
+            taken = 0
+            for batch in file.iter_batches(batch_size=_ROWS):
+                taken += (expanded := sum(map(_expanded, batch.columns)))
+                if taken > most:
+                    raise _larger(path, size, most)
+                rows = max(1, batch.num_rows * _AT_ONCE // max(expanded, _AT_ONCE))
+                for first in range(0, batch.num_rows, rows):
+                    yield batch.slice(first, rows)
 
     with _arrow(path.name), parquet.ParquetFile(path) as file:
-        columns = tuple(file.schema_arrow.names)
+        columns, whole = tuple(file.schema_arrow.names), file.metadata
+        leaves = [file.schema.column(place) for place in range(len(file.schema))]
+        texts = [
+            leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
+        ]
+        groups = [whole.row_group(number) for number in range(whole.num_row_groups)]
+        n = sum(group.column(place).num_values for group in groups for place in range(len(leaves)))
+    longest = max((leaf.length for leaf in leaves), default=0)  # of texts that are all of one length
+    if max(n, whole.num_rows) > values or max(sum(group.total_byte_size for group in groups), longest * _ROWS) > most:
+        raise _larger(path, size, most)
     return arrow_records(path.name, columns, batches)
+
+
+def _expanded(column: "pa.Array") -> int:
+    """Bytes of the values of a column, each text counted wherever it stands."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if pa.types.is_dictionary(column.type):
+        lengths = compute.binary_length(column.dictionary).take(column.indices)
+        return max(compute.sum(lengths).as_py() or 0, _CELL * len(column))
+    if pa.types.is_nested(column.type):
+        inner = [column.keys, column.items] if pa.types.is_map(column.type) else column.flatten()
+        return sum(map(_expanded, inner)) if isinstance(inner, list) else _expanded(inner)
+    return max(int(column.nbytes), _CELL * len(column))
+
+
+def _larger(path: Path, size: int, most: int) -> DataError:
+    return DataError(
+        f"{path.name} has {size:,} bytes and would take more than {most:,} in memory: write it with fewer rows or "
+        "shorter texts, or as CSV."
+    )
 
 
 def arrow_records(
@@ -91,11 +138,17 @@ def arrow_records(
         number = 0
         with _arrow(file):
             for batch in batches():
-                for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                for cells in zip(*map(_cells, batch.columns), strict=True):
                     number += 1
                     yield number, cells
 
     return Records(file, tuple(columns), read)
+
+
+def _cells(column: "pa.Array | pa.ChunkedArray") -> list[Any]:
+    """Values of a column; those of a dictionary are slow one by one."""
+    is_packed = hasattr(column, "dictionary_decode")
+    return (column.dictionary_decode() if is_packed else column).to_pylist()
 
 
 @contextmanager

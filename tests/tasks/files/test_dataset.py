@@ -1,6 +1,9 @@
 """Parquet and tables of `datasets`, on disk and of the hub, by the code of the libraries themselves."""
 
+import tracemalloc
+
 import datasets
+import numpy as np
 import pyarrow as pa
 import pytest
 from for_each import for_each
@@ -12,6 +15,7 @@ from headcats.base.errors import DataError
 from headcats.tasks.files.dataset import loaded_records
 from headcats.tasks.files.layouts import record_content
 from headcats.tasks.files.settings import FileSettings
+from headcats.tasks.files.table_file import _expanded, parquet_records
 
 PAIRS = {"input": ["France", "Italy"], "output": ["Paris", "Rome"]}
 
@@ -35,6 +39,47 @@ def test_parquet(tmp_path):
     parquet.write_table(pa.table({"x": ["a"], "y": [1.0]}), tmp_path / "real.parquet")
     with pytest.raises(DataError, match=r"real\.parquet, record 1: column 'y'"):
         hc.suite(tmp_path / "real.parquet")
+
+
+def test_a_text_that_stands_in_many_rows_is_counted_in_each(tmp_path):
+    def written(n, length):
+        words = pa.DictionaryArray.from_arrays(
+            pa.array(np.arange(n, dtype=np.int32) % 2), pa.array(["a", "b" * length])
+        )
+        rows = pa.table({"input": [f"word {number}" for number in range(n)], "output": words})
+        parquet.write_table(rows, tmp_path / "x.parquet", store_schema=False, compression="zstd")
+        return tmp_path / "x.parquet"
+
+    lists, maps = [["a", "b"], None, ["c"]], [[("k", "v")], [], None]
+    nested = pa.table({"lists": pa.array(lists, pa.list_(pa.string())), "maps": pa.array(maps, pa.map_("str", "str"))})
+    parquet.write_table(nested, tmp_path / "nested.parquet")
+    assert [tuple(cells) for _, cells in parquet_records(tmp_path / "nested.parquet").read()] == list(
+        zip(lists, maps, strict=True)
+    )
+    assert len(hc.suite(written(3000, 2000)).tasks[0].pairs(9999, seed=0)) == 3000
+    assert written(3000, 500_000).stat().st_size < 30_000  # of 750 MB
+    tracemalloc.start()
+    with pytest.raises(DataError, match=r"x\.parquet has .* bytes"):
+        hc.suite(tmp_path / "x.parquet")
+    assert tracemalloc.get_traced_memory()[1] < 2**27
+    tracemalloc.stop()
+    same = pa.table({"input": pa.array(["a"] * 2 * 10**6), "output": pa.array(["b"] * 2 * 10**6)})
+    parquet.write_table(same, tmp_path / "x.parquet")
+    with pytest.raises(DataError, match="more than"):
+        hc.suite(tmp_path / "x.parquet")
+
+
+def test_values_are_counted_over_all_groups_and_columns(tmp_path):
+    nulls, path = pa.array([[None] * 2**17], pa.list_(pa.null())), tmp_path / "x.parquet"
+    with parquet.ParquetWriter(path, pa.schema({"input": pa.list_(pa.null())})) as file:
+        for _ in range(20):
+            file.write_table(pa.table({"input": nulls}))
+    with pytest.raises(DataError, match="more than"):
+        parquet_records(path)
+    parquet.write_table(pa.table({f"c{number}": pa.nulls(10**5) for number in range(30)}), path)
+    with pytest.raises(DataError, match="more than"):
+        parquet_records(path)
+    assert _expanded(pa.nulls(100)) == _expanded(pa.array([""] * 100).dictionary_encode()) == 800
 
 
 def test_a_dataset_on_disk_alone_and_in_a_folder(tmp_path):
