@@ -1,4 +1,4 @@
-"""Whether a stored table was made on the model that its manifest names."""
+"""Comparison of the model of a stored table with that of its manifest."""
 
 import xarray as xr
 

@@ -1,52 +1,11 @@
 """Records of a manifest, one kind for each kind of entry; what an entry on disk lacks has its default."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from headcats.results.options import PlanOptions
-from headcats.results.typed import MisfitError, fitted
-
-# Not typing.Self, which the shape checks of the tests refuse outside of a decorated class.
-R = TypeVar("R", bound="Record")
-_KINDS: dict[type["Record"], dict[str, Any]] = {}
-
-
-@dataclass(frozen=True)
-class Record:
-    """An entry of the manifest."""
-
-    ALWAYS: ClassVar[tuple[str, ...]] = ()
-    """Fields that are on disk even where they have their default."""
-
-    @classmethod
-    def from_dict(cls: type[R], stored: Mapping[str, Any], *, place: str = "") -> R:
-        """Record of an entry on disk; lists become tuples, and keys without a field are left out.
-
-        A MisfitError for a value of another type, or a missing one, names `place`, such as "tasks.plural", and the
-        field.
-        """
-        known, before = _kinds(cls), f"{place}." if place else ""
-        values = {name: fitted(stored[name], kind, before + name) for name, kind in known.items() if name in stored}
-        try:
-            return cls(**values)
-        except TypeError:
-            lacking = [each.name for each in fields(cls) if _is_required(each) and each.name not in values]
-            raise MisfitError(f"{place or cls.__name__} lacks {', '.join(lacking)}") from None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The entry on disk: fields that differ from their defaults, and those of `ALWAYS`."""
-        changed = [each.name for each in fields(self) if getattr(self, each.name) != _default(each)]
-        return {name: value for name, value in self.complete().items() if name in (*changed, *self.ALWAYS)}
-
-    def complete(self) -> dict[str, Any]:
-        """Every field, as it is on disk."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
-
-    def differences(self: R, second: R, *, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]:
-        """Field -> its value in this and in a second record, where they differ; of `names` or of all."""
-        first, last = self.complete(), second.complete()
-        return {name: (first[name], last[name]) for name in names or first if first[name] != last[name]}
+from headcats.results.typed import Record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +230,7 @@ class MethodRecord(Record):
 
     parts: Mapping[str, BlockRecord] = field(default_factory=dict)
     tasks: Mapping[str, str] = field(default_factory=dict)
-    """Of a joint method, the category of every task that it was run on."""
+    """Category of every task that a joint method was run on; none of other methods."""
 
     @property
     def is_joint(self) -> bool:
@@ -281,28 +240,3 @@ class MethodRecord(Record):
     def skipped(self) -> dict[str, str]:
         """Part -> why it was skipped."""
         return {part: entry.refusal for part, entry in self.parts.items() if entry.refusal}
-
-
-def _kinds(record: type["Record"]) -> dict[str, Any]:
-    """Name -> type of every field; looked up once, which takes longer than to read the entries of a manifest."""
-    if record not in _KINDS:
-        kinds = get_type_hints(record)
-        _KINDS[record] = {each.name: kinds[each.name] for each in fields(record)}
-    return _KINDS[record]
-
-
-def _default(each: Field[Any]) -> Any:
-    return each.default if each.default_factory is MISSING else each.default_factory()
-
-
-def _is_required(each: Field[Any]) -> bool:
-    return each.default is MISSING and each.default_factory is MISSING
-
-
-def _plain(value: Any) -> Any:
-    """Lists for tuples, entries for records."""
-    if isinstance(value, Record):
-        return value.to_dict()
-    if isinstance(value, Mapping):
-        return {key: _plain(entry) for key, entry in value.items()}
-    return list(map(_plain, value)) if isinstance(value, tuple) else value

@@ -12,10 +12,9 @@ import xarray as xr
 from headcats.base.errors import DamagedFileError, StorageError
 from headcats.results.checksum import json_with_checksum
 from headcats.results.folder import ResultsFolder
-from headcats.results.manifest import FORMAT, read_object
+from headcats.results.json_objects import FORMAT, read_object
 from headcats.results.no_results import SERIES
-from headcats.results.records import Record
-from headcats.results.typed import MisfitError
+from headcats.results.typed import MisfitError, Record
 from headcats.results.whole_file import check_links, check_path, write_whole
 
 

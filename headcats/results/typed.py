@@ -1,16 +1,57 @@
-"""Values of a JSON file as typed records hold them; one that does not fit is named by its path."""
+"""Records, and values of a JSON file as they hold them; one that does not fit is named by its path."""
 
 import sys
 import types
-from collections.abc import Mapping
-from typing import Any, Literal, Union, get_args, get_origin
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 _EXPECTED = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 _LONGEST = 60  # of a value in a message
+# Not typing.Self, which the shape checks of the tests refuse outside of a decorated class.
+R = TypeVar("R", bound="Record")
+_KINDS: dict[type["Record"], dict[str, Any]] = {}
 
 
 class MisfitError(ValueError):
     """A value of another type than its field, or a missing one."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """An entry of the manifest."""
+
+    ALWAYS: ClassVar[tuple[str, ...]] = ()
+    """Fields that are on disk even where they have their default."""
+
+    @classmethod
+    def from_dict(cls: type[R], stored: Mapping[str, Any], *, place: str = "") -> R:
+        """Record of an entry on disk; lists become tuples, and keys without a field are left out.
+
+        A MisfitError for a value of another type, or a missing one, names `place`, such as "tasks.plural", and the
+        field.
+        """
+        known, before = _kinds(cls), f"{place}." if place else ""
+        values = {name: fitted(stored[name], kind, before + name) for name, kind in known.items() if name in stored}
+        try:
+            return cls(**values)
+        except TypeError:
+            lacking = [each.name for each in fields(cls) if _is_required(each) and each.name not in values]
+            raise MisfitError(f"{place or cls.__name__} lacks {', '.join(lacking)}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry on disk: fields that differ from their defaults, and those of `ALWAYS`."""
+        changed = [each.name for each in fields(self) if getattr(self, each.name) != _default(each)]
+        return {name: value for name, value in self.complete().items() if name in (*changed, *self.ALWAYS)}
+
+    def complete(self) -> dict[str, Any]:
+        """Every field, as it is on disk."""
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+
+    def differences(self: R, second: R, *, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]:
+        """Field -> its value in this and in a second record, where they differ; of `names` or of all."""
+        first, last = self.complete(), second.complete()
+        return {name: (first[name], last[name]) for name in names or first if first[name] != last[name]}
 
 
 def fitted(value: Any, kind: Any, place: str) -> Any:
@@ -53,3 +94,28 @@ def _misfit(value: Any, place: str, expected: str) -> MisfitError:
     shown = repr(value)
     shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
     return MisfitError(f"{place} must be {expected}; got {shown}")
+
+
+def _kinds(record: type["Record"]) -> dict[str, Any]:
+    """Name -> type of every field; looked up once, which takes longer than to read the entries of a manifest."""
+    if record not in _KINDS:
+        kinds = get_type_hints(record)
+        _KINDS[record] = {each.name: kinds[each.name] for each in fields(record)}
+    return _KINDS[record]
+
+
+def _default(each: Field[Any]) -> Any:
+    return each.default if each.default_factory is MISSING else each.default_factory()
+
+
+def _is_required(each: Field[Any]) -> bool:
+    return each.default is MISSING and each.default_factory is MISSING
+
+
+def _plain(value: Any) -> Any:
+    """Lists for tuples, entries for records."""
+    if isinstance(value, Record):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    return list(map(_plain, value)) if isinstance(value, tuple) else value

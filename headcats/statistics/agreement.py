@@ -1,4 +1,4 @@
-"""How alike two sets of heads, or two orders of heads, are."""
+"""Likeness of two sets of heads, or of two orders of heads."""
 
 import numpy as np
 import scipy

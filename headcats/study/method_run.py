@@ -212,8 +212,7 @@ class MethodRun:
         """Keep a part of a method with its record, or the reason why there is none."""
         if scored.block is None:
             self.manifest.add(spec.label, part, BlockRecord(mark, refusal=scored.refusal))
-            if spec.is_joint:
-                self.output.save_manifest()
+            self.output.save_manifest()
             return
         block = scored.block.assign_attrs(fingerprint=mark)
         record = BlockRecord(mark) if spec.is_joint else block_record(block)

@@ -1,4 +1,4 @@
-"""How much memory there is, on any kind of device, and how much of it a sweep may use."""
+"""Free memory of any kind of device, and the part of it that a sweep may use."""
 
 import contextlib
 import re

@@ -9,8 +9,8 @@ from for_each import for_each
 
 from headcats.base.errors import StorageError
 from headcats.results.checksum import json_with_checksum
+from headcats.results.json_objects import FORMAT
 from headcats.results.loading import load
-from headcats.results.manifest import FORMAT
 from headcats.results.series import SERIES, RevisionRecord, SeriesFolder, SeriesRecord
 
 

@@ -1,1 +1,1 @@
-"""What a verdict on heads depends on: protocols, halves of the prompts, and methods of other kinds."""
+"""Dependence of verdicts on heads: on protocols, halves of the prompts, and methods of other kinds."""

@@ -1,4 +1,4 @@
-"""What other commands have saved in a results folder: evidence, robustness and attention.
+"""Content that other commands have saved in a results folder: evidence, robustness and attention.
 
 Each carries the state of the results that it was made of; it is shown beside these alone.
 """
