@@ -16,6 +16,7 @@ from headcats.prompts.encoded import (
     added_tokens,
     check_length,
     encoded_pairs,
+    unknown_phrase,
 )
 from headcats.prompts.from_script import answer_fields
 from headcats.prompts.pair import PromptPair, WordPair
@@ -36,7 +37,9 @@ def usable_pairs(
         try:
             check_length(added_tokens(query, ids, unknown=unknown, name="answer"), answers=answers, name="answer")
         except Unscorable as reason:
-            report.drop(str(reason), f"{pair[0]!r} -> {template.answer(pair[1])!r}")
+            answer, shown = template.answer(pair[1]), f"{pair[0]!r} -> {template.answer(pair[1])!r}"
+            piece = unknown_phrase(str(reason), report, tokenizer, [template.query(pair[0]) + answer])
+            report.drop(str(reason), shown if piece in (pair[0], answer.strip(), "") else f"{piece!r} in {shown}")
         else:
             usable.append(pair)
     report.kept = len(usable)

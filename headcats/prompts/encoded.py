@@ -1,7 +1,7 @@
 """Prompt pairs as tokens: which of them an answer adds to its prompt, and which role each has."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.packing import Labels
 from headcats.prompts.pair import PromptPair, Span
-from headcats.prompts.tokens import UNKNOWN_WORD, encode, encode_with_bos, unknown_id
+from headcats.prompts.tokens import UNKNOWN_WORD, encode, encode_with_bos, unknown_id, unknown_text
 
 ANSWER_START = "answer_start"
 """Role of the tokens at the end of a prompt with which answer and distractor both begin."""
@@ -141,11 +141,20 @@ def encoded_pairs(
     kept, report = [], DropReport()
     for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer, n_ctx, answers, bos), strict=True):
         if isinstance(encoded, str):
-            report.drop(encoded, repr(pair.key))
+            texts = [
+                prompt + word for prompt in (pair.clean, pair.corrupted) for word in (pair.answer, pair.distractor)
+            ]
+            piece = unknown_phrase(encoded, report, tokenizer, texts)
+            report.drop(encoded, f"{piece!r} in {pair.key!r}" if piece else repr(pair.key))
             continue
         report.kept += 1
         kept.append(encoded)
     return kept, report
+
+
+def unknown_phrase(reason: str, report: DropReport, tokenizer: Any, texts: Iterable[str]) -> str:
+    """Phrase that says what the tokenizer lacks, where that is the reason; for the first example, which is reported."""
+    return unknown_text(tokenizer, texts) if reason == UNKNOWN_WORD and reason not in report.examples else ""
 
 
 def _encode_all(

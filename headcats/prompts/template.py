@@ -1,5 +1,6 @@
 """Templates: render demonstrations and a query as one prompt, if the tokenizer knows the fixed text."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from headcats.prompts.tokens import check_bos, encode, unknown_id
 
 Conversation = tuple[Sequence[WordPair], str]
 """Demonstrations and query of a prompt."""
+OPTION = '--template {name} (template="{name}")'
+"""Template as a user selects it."""
 _N_PAIRS = 8  # word pairs tried
 # In roles, the number of the demonstration follows.
 _OF_DEMONSTRATIONS = {
@@ -115,14 +118,32 @@ QUESTION = register("template", "question", Template("question", before="Q: ", b
 register_later("template", "chat", "headcats.prompts.chat:CHAT")
 
 
-def check_writable(template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> None:
-    """Refuse a template whose fixed text the tokenizer does not know."""
-    if unknown := _unknown_text(template, tokenizer, pairs):
-        others = ", ".join(name for name in names("template") if name != template.name)
-        raise OptionError(
-            f"The tokenizer of this model does not know {' and '.join(map(repr, unknown))}, part of the template "
-            f"{template.name!r}. Use another template ({others}) or another model."
-        )
+def check_writable(
+    template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]], *, option: str = OPTION
+) -> None:
+    """Refuse a template whose fixed text the tokenizer does not know; `option` says how a user selects another one."""
+    unknown = _unknown_text(template, tokenizer, pairs)
+    if not unknown:
+        return
+    others = _templates_of(tokenizer)
+    usable = [name for name, other in others.items() if not _unknown_text(other, tokenizer, pairs)]
+    if usable:
+        advice = f"It knows the text of {', '.join(usable)}: use {option.format(name=usable[0])}."
+    else:
+        advice = f"It knows none of the templates ({', '.join(others)}): use another model."
+    raise OptionError(
+        f"The tokenizer of this model does not know {' and '.join(map(repr, unknown))}, part of the template "
+        f"{template.name!r}. {advice}"
+    )
+
+
+def _templates_of(tokenizer: Any) -> dict[str, Template]:
+    """Every registered template that there is for a tokenizer, by name."""
+    templates = {}
+    for name in names("template"):
+        with contextlib.suppress(OptionError):  # it has no chat template, or none that can be used
+            templates[name] = find_template(name).written_by(tokenizer)
+    return templates
 
 
 def _unknown_text(template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> list[str]:

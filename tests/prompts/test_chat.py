@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from chat_layouts import LAYOUTS, REFUSED, Layout, chat_ids, each, layout, messages, with_chat
 from covering import spread
-from toys import word_tokenizer
+from toys import WORDS, word_tokenizer
 
 import headcats as hc
 from headcats.base.errors import OptionError
@@ -17,7 +17,7 @@ from headcats.prompts.chat import CHAT, as_messages, chat_template
 from headcats.prompts.corruption import build_pairs
 from headcats.prompts.encode import encode_pairs, usable_pairs
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span
-from headcats.prompts.template import ARROW
+from headcats.prompts.template import ARROW, check_writable
 from headcats.tasks.definition import word_pairs
 
 TASK, OTHERS = "country_capital", ("country_language",)
@@ -142,6 +142,16 @@ def test_before_a_tokenizer_is_known_nothing_can_be_written() -> None:
         with pytest.raises(OptionError, match="none was given"):
             write()
     assert ARROW.written_by(word_tokenizer()) is ARROW
+
+
+def test_a_chat_template_is_advised_where_there_is_one() -> None:
+    marks = [word for word in WORDS if word != "→"]
+    plain, chatty = word_tokenizer(marks), word_tokenizer(marks)
+    chatty.chat_template = each("m['content']")
+    with pytest.raises(OptionError, match=r"none .*\(arrow, question\)"):
+        check_writable(ARROW, plain, [("w1", "w2")])
+    with pytest.raises(OptionError, match="--template chat"):
+        check_writable(ARROW, chatty, [("w1", "w2")])
 
 
 def test_text_of_a_chat_template_that_the_tokenizer_does_not_know_is_named() -> None:

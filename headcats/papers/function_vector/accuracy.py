@@ -24,6 +24,7 @@ from headcats.scores.blocks import first_half
 from headcats.statistics.task import PromptEffects, estimate, intervals
 from headcats.tasks.definition import Task, word_pairs
 
+_OPTION = 'settings=function_vector.SteeringSettings(template="{name}")'
 _ROWS = 256  # prompts, each once for every vector, in one forward pass
 
 
@@ -49,7 +50,7 @@ def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings,
     template = find_template(str(settings.template)).written_by(model.text_tokenizer)
     demos = settings.n_demos or PAPERS_DEMOS
     candidates = word_pairs(task, seed=seed)
-    check_writable(template, model.text_tokenizer, candidates)
+    check_writable(template, model.text_tokenizer, candidates, option=_OPTION)
     pairs, report = usable_pairs(candidates, model.tokenizer, template=template, answers="single")
     if not pairs:
         raise DataError(f"no usable word pair ({report.summary()})")

@@ -136,7 +136,7 @@ def test_the_papers_numbers(model: HookedModel) -> None:
     assert (settings.n_prompts, settings.n_draws) == (100, 5)  # ours
     assert settings.template is settings.n_demos is None  # those of the run that ranked the heads, else the paper's:
     assert (PAPERS_TEMPLATE, PAPERS_DEMOS) == ("question", 10)
-    with pytest.raises(OptionError, match=r"'question'.*another template .arrow"):
+    with pytest.raises(OptionError, match=r"'question'.*template=.arrow"):
         steering_prompts(made(), knowing_unknown_words(model), settings, seed=0)
     for name in ("n_demos", "n_reference", "n_prompts", "n_draws"):
         with pytest.raises(OptionError, match=rf"{name} .* got 0"):

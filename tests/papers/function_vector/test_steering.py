@@ -185,7 +185,7 @@ def test_prompts_are_those_of_the_run_that_chose_the_heads(model: HookedModel, t
     strict = HookedModel(model.model)
     strict.tokenizer = word_tokenizer()  # the toy's own takes unknown words for its end of text
     for unknown in (both_heads(), ["L1H0"]):
-        with pytest.raises(OptionError, match=r"'question'.*another template .arrow"):
+        with pytest.raises(OptionError, match=r"'question'.*template=.arrow"):
             steer(strict, tasks[:1], unknown, settings=replace(SMALL, template=None))
 
 
