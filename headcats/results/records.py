@@ -153,6 +153,21 @@ class TaskRecord(Record):
     """Corruption of its prompts, where it is not as the plan says: no other task could corrupt them."""
     given_answers: tuple[GivenAnswer, ...] = ()
     """Answers of the model on a few prompts of a task that it cannot do."""
+    independent_source: str = ""
+    """Source that it belongs to: the group that the user names, or else the first task of the source; "" where nothing
+    is known, and the task is a source of its own."""
+    joined_by: str = ""
+    """What it shares with other tasks of its source, such as "inputs, answers"; "" of a task alone."""
+    linked: tuple[str, ...] = ()
+    """Tasks of other sources that share a third of its inputs or answers."""
+    template: str = ""
+    """Template of its prompts; of finished ones the words that nearly all clean prompts have."""
+    prompt_tokens: float | None = None
+    """Mean length of the clean scored prompts."""
+    answer_tokens: float | None = None
+    """Mean length of their answers."""
+    distractors: tuple[str, ...] = ()
+    """Tasks that the corrupted scored prompts show, or names of corruptions."""
     near_duplicates: int = 0
     """Finished prompts whose answer, distractor and differing words a prompt of another item has too."""
     prompt_hash: tuple[str, ...] | None = None

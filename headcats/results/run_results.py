@@ -69,6 +69,11 @@ class RunResults:
         name = self.tree[task].attrs.get("category")
         return None if name is None else str(name)
 
+    def independent_source(self, task: str) -> str:
+        """The independent source that a task belongs to; its own name where the results do not say."""
+        record = self.manifest_or_empty.tasks.get(task)
+        return task if record is None else record.independent_source or task
+
     def blocks_of(self, label: str) -> dict[str, xr.Dataset]:
         """Task -> its block of one method, where there is one."""
         return {task: self.block(task, label) for task, labels in self.tasks.items() if label in labels}

@@ -139,7 +139,8 @@ def score(
     null = pooled_null({task: of_task.scatter for task, of_task in estimates.items()}, seed=seed, jobs=jobs)
     _warn_of_weak_gaps(estimates, metric=metric)
     category_of, categories = _categories(finished, list(estimates))
-    table = _scores_table(selected, estimates, null, category_of, grid)
+    source_of = [finished.independent_source(task) for task in estimates]
+    table = _scores_table(selected, estimates, null, category_of, source_of, grid)
     table["detectable"] = ("task", detectable(table, tests=tests, alpha=alpha))
     if effect == "total":
         table = table.assign(control_table(blocks, controls, table, metric=metric, seed=seed))
@@ -213,6 +214,7 @@ def _scores_table(
     estimates: dict[str, Estimate],
     null: PooledNull,
     category_of: list[str],
+    source_of: list[str],
     grid: Grid,
 ) -> xr.Dataset:
     """Estimates of all tasks, labelled, with intervals, p, q over heads x tasks and effects per distractor task."""
@@ -240,6 +242,7 @@ def _scores_table(
         coords={
             "task": list(estimates),
             "category": ("task", category_of),
+            "independent_source": ("task", source_of),
             "other_task": list(estimates),
             "rank": null.rank,
             **grid,

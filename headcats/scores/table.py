@@ -5,7 +5,7 @@ import xarray as xr
 
 _DIMS = ("task", "layer", "head")
 _ABOUT = ("method", "positions", "metric", "approximation")
-_FIRST = (*_ABOUT, "category", *_DIMS, "effect", "low", "high", "p_value", "q_value")
+_FIRST = (*_ABOUT, "category", "independent_source", *_DIMS, "effect", "low", "high", "p_value", "q_value")
 _DRAWS = ("resample", "draw")  # most of what scores and memberships take of the memory
 
 
