@@ -16,6 +16,7 @@ from headcats.cli.map_answer import short_run
 from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
 from headcats.reports.text.suggestions import check_scored
+from headcats.reports.text.tasks import source_findings
 from headcats.results.finding import by_category, paragraph
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
@@ -81,7 +82,8 @@ def evidence_command(
     tested = run.without_untried()
     answer.short = short_run(tested, scored_map(tested, resolve_tested(reading, tested)), evidence)
     written = f"Numbers: {target} ({', '.join(files)}).{replaced}"
-    answer.detail([*evidence_findings(evidence), paragraph("text.plain", text=written)])
+    sources = source_findings(run.scored_records)
+    answer.detail([*evidence_findings(evidence), *sources, paragraph("text.plain", text=written)])
     answer.close(f"`headcats report {shlex.quote(str(folder))}` puts this on the page.")
     answer.end()
 

@@ -14,6 +14,7 @@ from headcats.cli.series import map_training
 from headcats.evidence.comparison.runs import read_runs
 from headcats.reports.text.short import map_details
 from headcats.reports.text.suggestions import read_map
+from headcats.reports.text.tasks import source_findings
 from headcats.results.run_results import place_of
 from headcats.statistics.in_threads import check_jobs
 
@@ -82,7 +83,7 @@ def map_command(
     result = read_map(run, reading, jobs=jobs)
     note_control(result.method)
     answer.short = short_run(run, result)
-    answer.detail(map_details(result))
+    answer.detail([*map_details(result), *source_findings(run.scored_records)])
     answer.numbers = map_numbers(result, model=run.manifest.model.name) | {"missing": run.missing}
     draw_map(answer, result, place.pages)
     if csv:

@@ -41,9 +41,9 @@ def short_run(run: RunResults, result: MapResult, evidence: xr.DataTree | None =
 
 def _next_command(material: Material) -> str:
     """The test, the comparison, or the page."""
-    mapped, manifest, place = material.tested, material.run.manifest_or_empty, place_of(material.run)
+    mapped, place = material.tested, place_of(material.run)
     # Of a list of prompts that was scored whole, none are left to test heads on.
-    records = [manifest.tasks[name] for name in material.run.scored_tasks if name in manifest.tasks]
+    records = material.run.scored_records.values()
     has_prompts = not records or any(not record.is_used_up for record in records)
     testable = mapped.spec.sign == "helping" and unit_of(mapped.overlap) == HEAD and has_prompts
     name, options = "report", ["method", "metric", "effect", "rule", "min-tasks", "sign"]

@@ -37,14 +37,16 @@ def validate_command(given: dict[str, Any], as_json: AsJson = False) -> None:
     made of), `prompts` and `reference_prompts` (`kept`, `dropped` by reason, `examples`), `refusal` (why it would be
     skipped, or "") and `refused_by` (`prompts`, `min_accuracy`, `min_logit_diff`, `gap` or `demonstrations`),
     `given_answers` (`prompt`, `expected` and `given`, of a task that the model cannot do), `corruption` (if other than
-    asked for), `seconds`, and where prompts could be written `prompt_hash` (the same for the same prompts), `accuracy`,
-    `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items`, `first_prompt` (`key`; `bos`, in front, and
+    asked for), `independent_source` (its group, or the first task of its source), `joined_by` (what), `linked` (tasks
+    of other sources with a third of its words), `template`, `distractors`, `seconds`, and where prompts could be
+    written `prompt_hash` (the same for the same prompts), `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`,
+    `high`, `n_items`, `prompt_tokens` and `answer_tokens` (means), `first_prompt` (`key`; `bos`, in front, and
     `bos_written`, which the tokenizer itself writes there, null for none; `clean`, `answer`, `corrupted`, `distractor`:
     the text of every token, "" where a character goes on), `long_answers` (of more than 12 tokens; left out if none),
     and of finished prompts `near_duplicates` (with the contrast of another item; left out if none) and `n_left`
-    (neither scored nor reference, for `headcats evidence`); of a task that is
-    answered in sentences `questions`, `right`, `low`, `high`, `n_right`, `n_wrong`, `needed`. `_suite` stands beside
-    the tasks where files hold `rows` of no task, or where files were `ignored`.
+    (neither scored nor reference, for `headcats evidence`); of a task that is answered in sentences `questions`,
+    `right`, `low`, `high`, `n_right`, `n_wrong`, `needed`. `_suite` stands beside the tasks where files hold `rows` of
+    no task, or where files were `ignored`.
     """
     options = settings(None, given)
     chosen = check_names(options)

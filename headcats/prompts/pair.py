@@ -163,10 +163,24 @@ def near_duplicates(pairs: Sequence[PromptPair]) -> list[PromptPair]:
     return [pair for pair, contrast in zip(pairs, contrasts, strict=True) if len(items[contrast]) > 1]
 
 
+def differing_words(pair: PromptPair) -> set[str]:
+    """Words, without capitals, that one prompt has and the other lacks or has in another place."""
+    return {word for replaced in _replaced(pair) for word in replaced if word}
+
+
+def words_of(text: str) -> list[str]:
+    """Words and numbers of a text, without capitals."""
+    return re.findall(r"\w+", text.casefold())
+
+
 def _contrast(pair: PromptPair) -> tuple[object, ...]:
-    clean, corrupted = (re.findall(r"\w+", text.casefold()) for text in (pair.clean, pair.corrupted))
+    return pair.answer, pair.distractor, frozenset(_replaced(pair).items())
+
+
+def _replaced(pair: PromptPair) -> Counter[tuple[str, str]]:
+    """(word, what replaces it); of prompts of unequal length the words that one lacks, beside ""."""
+    clean, corrupted = words_of(pair.clean), words_of(pair.corrupted)
     if len(clean) == len(corrupted):
-        replaced = Counter(words for words in zip(clean, corrupted, strict=True) if words[0] != words[1])
-        return pair.answer, pair.distractor, frozenset(replaced.items())
+        return Counter(words for words in zip(clean, corrupted, strict=True) if words[0] != words[1])
     removed, added = Counter(clean) - Counter(corrupted), Counter(corrupted) - Counter(clean)
-    return pair.answer, pair.distractor, frozenset(removed.items()), frozenset(added.items())
+    return Counter({(word, ""): n for word, n in removed.items()} | {("", word): n for word, n in added.items()})

@@ -20,7 +20,7 @@ from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.place import Place
-from headcats.results.records import BlockRecord
+from headcats.results.records import BlockRecord, TaskRecord
 from headcats.results.suite_text import SUITE_FILE
 
 STATE = "state"
@@ -110,6 +110,12 @@ class RunResults:
     def scored_tasks(self) -> list[str]:
         """The tasks with numbers, in alphabetical order."""
         return sorted(task for task, labels in self.tasks.items() if labels)
+
+    @property
+    def scored_records(self) -> dict[str, TaskRecord]:
+        """Records of the tasks with numbers; of a tree without a manifest none."""
+        records = self.manifest_or_empty.tasks
+        return {task: records[task] for task in self.scored_tasks if task in records}
 
     def state(self, labels: Iterable[str]) -> str:
         """Checksum of the blocks of some methods and of the categories of their tasks; tables made of them carry it."""

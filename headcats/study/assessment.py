@@ -1,10 +1,10 @@
 """Before any head is scored: can the model do a task, what does it say instead, and what memory will sweeps take?"""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -73,7 +73,9 @@ def judge(
     `min_logit_diff`; a gap whose 95 % interval reaches 0 (effects are shares of the gap); or a task marked as solvable
     without demonstrations. A StatisticsWarning names near-duplicates.
     """
+    scored = prepared.scored
     record = TaskRecord(
+        **source_fields(study, prepared.task.name),
         category=study.suite.category_of(prepared.task).name,
         source=prepared.task.source,
         rows=_rows(prepared.task, n_used=len(study.pairs[prepared.task.name])),
@@ -85,6 +87,9 @@ def judge(
         near_duplicates=len(prepared.near_duplicates),
         n_left=prepared.n_left,
         corruption=prepared.corruption if prepared.corruption != study.corruption else "",
+        prompt_tokens=_mean(batch.length for batch in scored for _ in range(len(batch))),
+        answer_tokens=_mean(n for batch in scored for n in (batch.answers >= 0).sum(1).tolist()),
+        distractors=tuple(sorted({name for batch in scored for name in batch.distractor_tasks})),
     )
     if measured is None:
         return record
@@ -124,6 +129,22 @@ def judge(
         given_answers=answers,
         prompt_hash=tuple(batch.fingerprint() for batch in prepared.scored),
     )
+
+
+def source_fields(study: Study, task: str) -> dict[str, Any]:
+    """Fields of a task's record that say which source it is of, and the template of its prompts."""
+    sources = study.sources
+    return {
+        "independent_source": sources.labels[task],
+        "joined_by": sources.joined_by[task],
+        "linked": sources.linked[task],
+        "template": sources.templates.get(task, study.template.name),
+    }
+
+
+def _mean(numbers: Iterable[float]) -> float | None:
+    listed = list(numbers)
+    return float(np.mean(listed)) if listed else None
 
 
 def _rows(task: Task, *, n_used: int) -> DropCounts:

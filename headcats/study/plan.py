@@ -16,6 +16,7 @@ from headcats.results.options import PlanOptions
 from headcats.results.records import PlanRecord
 from headcats.study.options import StudyOptions, takes_options
 from headcats.tasks.definition import Task
+from headcats.tasks.independent_sources import Sources, independent_sources
 from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import Suite, suite, suite_defaults
 
@@ -81,15 +82,19 @@ class Study(PlanOptions):
         pool = max(1024, 4 * (self.n_prompts + REFERENCE_PROMPTS))
         return {task.name: task.pairs(pool, seed=self.seed) for task in self.suite.tasks}
 
+    @functools.cached_property
+    def sources(self) -> Sources:
+        """Which tasks of the suite are one independent source."""
+        return independent_sources(self.suite.tasks)
+
     def word_pairs(self, task: str) -> list[WordPair]:
         """Pairs of a task that are no finished prompts."""
         return [pair for pair in self.pairs[task] if not isinstance(pair, PromptPair)]
 
     def changed(self, **fields: Any) -> "Study":
-        """The study with other fields, and the same pairs, of which each task is asked once."""
+        """The study with other fields, and the same pairs and sources, for which each task is asked once."""
         other = replace(self, **fields)
-        if "pairs" in vars(self):
-            vars(other)["pairs"] = self.pairs
+        vars(other).update({name: vars(self)[name] for name in ("pairs", "sources") if name in vars(self)})
         return other
 
     def suite_text(self) -> str:

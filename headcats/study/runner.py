@@ -5,6 +5,7 @@ import logging
 import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 import xarray as xr
@@ -20,6 +21,7 @@ from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.writer import RUN
+from headcats.study.assessment import source_fields
 from headcats.study.method_run import MethodRun
 from headcats.study.opening import open_output
 from headcats.study.options import Elsewhere, Share, StudyOptions, takes_options
@@ -141,6 +143,10 @@ def score_study(
     preparation = Preparation(model, study.changed(distractors=output.manifest.distractors))
     methods = MethodRun(study, output, scorer_of(preparation, path=options.path, memory=options.memory))
     check_same_suite(output, preparation)
+    if output.stored_suite != output.suite:
+        # Of a larger suite, the sources of known tasks may be others.
+        for task, record in output.manifest.tasks.items():
+            output.manifest.tasks[task] = replace(record, **source_fields(study, task))
     output.save_suite()
     methods.score(options.progress)
     _describe_heads(output, preparation)

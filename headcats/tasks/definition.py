@@ -41,11 +41,13 @@ class Task:
             only and is not patched.
         exact: Regular expression for the exact answer within an output of several words, such as `"[0-9]( [0-9])*"`;
             the first match counts. None: the whole output.
+        group: Name that it shares with tasks that are no independent evidence, such as wordings of one relation: they
+            count as one source (see `hc.run_evidence`). None: words, answers and templates tell.
         drops: Rows of its file that were kept, and dropped for which reason; None for a task that is not from a file.
 
     Raises:
         DataError: A name that cannot be used in results or file names.
-        OptionError: `exact` is not a regular expression.
+        OptionError: `exact` is not a regular expression, or `group` no text that results can hold.
 
     Example:
         >>> import headcats as hc
@@ -61,10 +63,15 @@ class Task:
     suite: str | None = None
     needs_demonstrations: bool = True
     exact: str | None = None
+    group: str | None = None
     drops: DropReport | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_name("task", self.name)
+        if self.group is not None and (
+            not isinstance(self.group, str) or not self.group.strip() or unstorable(self.group)
+        ):
+            raise OptionError(f"Task {self.name!r}: expected `group` as a name, or None; got {self.group!r:.60}.")
         if self.exact is not None:
             try:
                 re.compile(self.exact)
@@ -129,7 +136,13 @@ def word_pairs(task: Task, *, seed: int) -> list[WordPair]:
 
 
 def task(
-    *, category: str, source: str, suite: str | None = None, needs_demonstrations: bool = True, exact: str | None = None
+    *,
+    category: str,
+    source: str,
+    suite: str | None = None,
+    needs_demonstrations: bool = True,
+    exact: str | None = None,
+    group: str | None = None,
 ) -> Callable[[MakePairs], Task]:
     """Decorator: register a function `f(n, *, seed)` as a task under its own name.
 
@@ -139,13 +152,14 @@ def task(
         suite: Name of a suite to join; without one, pass the task itself to `hc.run(suite=[...])`.
         needs_demonstrations: See `Task`.
         exact: See `Task`.
+        group: See `Task`.
 
     Returns:
         The decorator, which returns a `Task` (still callable as `f(n, seed=...)`).
 
     Raises:
-        OptionError: The function does not take `n` and `seed`, category or source is empty, or `exact` is not a
-            regular expression.
+        OptionError: The function does not take `n` and `seed`, category or source is empty, `exact` is not a
+            regular expression, or `group` no name.
 
     Example:
         >>> import headcats as hc
@@ -165,7 +179,7 @@ def task(
                 f"Expected a task function `def {name}(n, *, seed)`; got ({', '.join(parameters)}). `n` is the number "
                 "of pairs needed, `seed` the seed of random choices."
             )
-        registered = Task(name, category, source, function, suite, needs_demonstrations, exact)
+        registered = Task(name, category, source, function, suite, needs_demonstrations, exact, group)
         object.__setattr__(registered, "__doc__", function.__doc__)
         return register("task", name, registered)
 

@@ -15,7 +15,7 @@ from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 
 Pairs = Sequence[WordPair] | Sequence[PromptPair]
-_TASK = ("name", "category", "source", "suite", "needs_demonstrations", "exact")
+_TASK = ("name", "category", "source", "suite", "needs_demonstrations", "exact", "group")
 _TEMPLATE = tuple(each.name for each in fields(Template))
 _TEXTS = ("key", "item", "clean", "corrupted", "answer", "distractor", "distractor_task")
 

@@ -21,8 +21,10 @@ def scores():
 
 def test_a_row_for_every_task_and_head_in_their_order(scores):
     table = score_table(scores)
-    first = ["method", "positions", "metric", "category", "task", "layer", "head", "effect", "low", "high", "p_value"]
-    assert list(table.columns[: len(first) + 1]) == [*first, "q_value"]
+    about = ["method", "positions", "metric", "category", "independent_source"]
+    first = [*about, "task", "layer", "head", "effect", "low", "high", "p_value", "q_value"]
+    assert list(table.columns[: len(first)]) == first
+    assert table["independent_source"].equals(table["task"])  # of results that do not say
     assert list(zip(table["task"], table["layer"], table["head"], strict=True)) == [
         (task, layer, head) for task in scores.task.values for layer in range(2) for head in range(3)
     ]

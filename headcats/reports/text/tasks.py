@@ -8,6 +8,7 @@ from headcats.results.finding import Finding, Prompts, Table, interval_text, lin
 from headcats.results.records import COUNTED, LONG_ANSWER, DropCounts, TaskRecord
 
 FEW_ITEMS = 20
+_SHOWN_SOURCES = 4
 _CONTINUED_BY = {"clean": "answer", "corrupted": "distractor"}
 
 
@@ -68,6 +69,30 @@ def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterat
         yield task, str(line("tasks.given_answer", **texts))
 
 
+def source_findings(records: Mapping[str, TaskRecord]) -> Iterator[Finding]:
+    """How many independent sources tasks are, and which are one; nothing of one task, or where results do not say."""
+    members: dict[str, list[str]] = {}
+    for task, record in records.items():
+        members.setdefault(record.independent_source, []).append(task)
+    if len(records) < 2 or "" in members:
+        return
+    joined = [tasks for tasks in members.values() if len(tasks) > 1]
+    if not joined:
+        yield paragraph("tasks.unrelated", n=len(records))
+        return
+    shown = [
+        line("tasks.joined", tasks=tasks, joined_by=_reasons(records[task] for task in tasks))
+        for tasks in joined[:_SHOWN_SOURCES]
+    ]
+    rest = len(joined) - len(shown)
+    more = line("tasks.more_joined", n=rest) if rest else None
+    yield paragraph("tasks.independent", n=len(records), sources=len(members), joined=shown, more=more)
+
+
+def _reasons(records: Iterable[TaskRecord]) -> str:
+    return ", ".join(dict.fromkeys(reason for record in records for reason in record.joined_by.split(", ") if reason))
+
+
 def validation_findings(
     entries: Mapping[str, Mapping[str, Any]],
     title: str,
@@ -112,6 +137,7 @@ def validation_findings(
     if prompted:
         usable = sum(not record.refusal for record in prompted.values())
         yield paragraph("validation.scored", usable=usable, n=len(prompted))
+        yield from source_findings({name: record for name, record in prompted.items() if not record.refusal})
     if spoken:
         yield _conclusion(spoken)
 

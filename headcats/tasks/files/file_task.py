@@ -20,6 +20,8 @@ class FileTask:
     """Category that the file itself names."""
     name: str = ""
     """Name within a file of several tasks."""
+    group: str = ""
+    """Name of the independent source that the file itself names."""
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from headcats.base.errors import DataError
 from headcats.base.guard import Guard
 from headcats.base.registry import lookup, names
 from headcats.tasks.files.content import JSON, LINES, UnknownLayoutError, check_safe
-from headcats.tasks.files.file_task import FileContent, Layout
+from headcats.tasks.files.file_task import FileContent, FileTask, Layout
 from headcats.tasks.files.finished_prompts import contrast_task, with_answers, year_task
 from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.options import option_task
-from headcats.tasks.files.records import Records
+from headcats.tasks.files.records import GROUP, Records
 from headcats.tasks.files.settings import FileSettings
 from headcats.tasks.files.table_file import table_records
 from headcats.tasks.files.word_pairs import relation_task, word_pair_task
@@ -28,7 +28,14 @@ def file_content(path: Path, settings: FileSettings) -> FileContent:
     """Read the tasks of one file: one, unless a registered layout gives several."""
     check_safe(path)
     if path.suffix.lower() in JSON:
-        return _of_json(json_content(path), path.name, settings)
+        content = json_content(path)
+        loaded = _of_json(content, path.name, settings)
+        group = content.get(GROUP) if isinstance(content, dict) else None
+        if group is None:
+            return loaded
+        if not isinstance(group, str) or not group.strip():
+            raise DataError(f"{path.name}: expected {GROUP!r} as the name of a group; got {group!r:.40}.")
+        return replace(loaded, tasks=tuple(replace(task, group=group.strip()) for task in loaded.tasks))
     return record_content(table_records(path), settings)
 
 
@@ -64,20 +71,24 @@ def _is_records(value: Any) -> bool:
 
 def record_content(records: Records, settings: FileSettings, *, layout: str = "prompts") -> FileContent:
     """The one task of a table of prompts, questions with options, or word pairs."""
+    return FileContent((replace(_table_task(records, settings, layout), group=records.group()),))
+
+
+def _table_task(records: Records, settings: FileSettings, layout: str) -> FileTask:
     records = with_answers(records, tokenizer=settings.tokenizer)
     names = {str(column).strip().casefold() for column in records.columns}
     of_years = "label" in names and not names & {"answer", "wrong", "distractor", "wrong_answer", "corrupted_label"}
     prompts = (year_task(records) if of_years else None) or contrast_task(records, layout=layout)
     if prompts is not None:
         _refuse_templates(settings, records.file, "finished prompts")
-        return FileContent((prompts,))
+        return prompts
     if (questions := option_task(records, answer=settings.answer)) is not None:
         _refuse_templates(settings, records.file, "questions with options")
-        return FileContent((questions,))
+        return questions
     if settings.answer:
         raise DataError(f"suite.toml: {records.file} holds no questions with options: leave out 'answer'.")
     if (pairs := word_pair_task(records, templates=settings.templates)) is not None:
-        return FileContent((pairs,))
+        return pairs
     columns = ", ".join(map(repr, records.columns))
     raise UnknownLayoutError(f"{records.file}: unknown layout with the columns {columns}; {_way_out(records.columns)}.")
 

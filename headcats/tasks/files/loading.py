@@ -192,4 +192,4 @@ def _task(name: str, each: _Placed) -> Task:
     known = [category.name for category in _known_categories([each.path.stem]).values()]
     category = settings.category or of_several or subfolder or task.category or (*known, each.fallback)[0]
     source = "; ".join(filter(None, [settings.source, task.layout, str(each.path)]))
-    return Task(name, category, source, task.make, drops=task.report)
+    return Task(name, category, source, task.make, group=settings.group or task.group or None, drops=task.report)

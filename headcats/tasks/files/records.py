@@ -26,6 +26,7 @@ WRONG = (
     "corrupt_answer", "corrupted_label", "counterfactual_answer",
 )  # fmt: skip
 ITEM = ("item",)
+GROUP = "group"
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,23 @@ class Records:
                     break
                 texts.append(text.strip() if strip else text)
             yield number, reason or tuple(texts)
+
+    def group(self) -> str:
+        """The one name in the column `group`; "" without such a column, a DataError for several names."""
+        names = by_meaning(self.columns, file=self.file)
+        if GROUP not in names:
+            return ""
+        place, first = self.columns.index(names[GROUP]), ""
+        for number, cells in self.read():
+            cell = cells[place] if cells else None
+            name = "" if cell is None or cell is ABSENT else str(cell).strip()
+            if name and first not in ("", name):
+                raise DataError(
+                    f"{self.place(number)}: expected {first!r:.40} in column {names[GROUP]!r}, as before; got "
+                    f"{name!r:.40}. A task belongs to one group: write a file for each, or rename the column."
+                )
+            first = first or name
+        return first
 
     def _refusal(self, number: int, name: str, value: Any) -> str:
         place, shown = self.place(number), f"{value!r:.60}"

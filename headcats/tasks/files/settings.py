@@ -12,6 +12,7 @@ category = "Knowledge"            # otherwise that of the file, or its subfolder
 template = "The capital of {} is" # or a list; word pairs become finished prompts, {} is the input
 source = "Wikidata, 2024"         # where the facts are from
 tokenizer = "gpt2"                # of token ids in the columns correct_idx and incorrect_idx
+group = "capitals"                # tasks that are no independent evidence; otherwise the column or key "group"
 answer = "text"                   # of questions with options; otherwise the answer is the letter of one
 ```
 """
@@ -29,6 +30,7 @@ from headcats.tasks.files.content import reading
 NAME = "suite.toml"
 LETTER, TEXT = "letter", "text"
 _ANSWERS = (LETTER, TEXT)
+_TEXTS = ("category", "source", "tokenizer", "answer", "group")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class FileSettings:
     source: str = ""
     tokenizer: str = ""
     answer: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,16 +89,15 @@ def _file(name: str, values: Any) -> FileSettings:
     place = f'{NAME}, [files."{name}"]'
     if not isinstance(values, dict):
         raise DataError(f"{place}: expected a table of settings; got {values!r:.40}.")
-    _check_keys(values, ("category", "template", "source", "tokenizer", "answer"), place)
+    _check_keys(values, ("template", *_TEXTS), place)
     template = values.get("template", [])
     templates = [template] if isinstance(template, str) else template
     if not isinstance(templates, list) or not all(isinstance(text, str) and text.strip() for text in templates):
         raise DataError(f"{place}: expected 'template' as a text or a list of texts; got {template!r:.40}.")
-    names = ("category", "source", "tokenizer", "answer")
-    category, source, tokenizer, answer = (_text(values, key, place) for key in names)
-    if answer and answer not in _ANSWERS:
-        raise DataError(f"{place}: expected 'answer' as one of {', '.join(_ANSWERS)}; got {answer!r:.40}.")
-    return FileSettings(category, tuple(templates), source, tokenizer, answer)
+    texts = {key: _text(values, key, place) for key in _TEXTS}
+    if texts["answer"] and texts["answer"] not in _ANSWERS:
+        raise DataError(f"{place}: expected 'answer' as one of {', '.join(_ANSWERS)}; got {texts['answer']!r:.40}.")
+    return FileSettings(templates=tuple(templates), **texts)
 
 
 def _check_keys(values: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:

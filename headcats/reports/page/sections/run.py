@@ -10,7 +10,7 @@ from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Facts, Folded, Heading, Part, section
 from headcats.reports.text.comparison import value_text
 from headcats.reports.text.suggestions import repeat_command
-from headcats.reports.text.tasks import count_columns, dropped_rows, task_rows
+from headcats.reports.text.tasks import count_columns, dropped_rows, source_findings, task_rows
 from headcats.results.finding import line, number_text, table
 from headcats.results.place import Place
 
@@ -136,15 +136,25 @@ def tasks(material: Material) -> Iterator[Part]:
     if records:
         columns = [*count_columns(records), "accuracy", "corrupted", "gap", "95 % interval"]
         reliability = material.tables["scores"]["reliability"].to_series().to_dict() if material.tables else {}
+        # A column that repeats the first one says nothing.
+        has_sources = any(record.joined_by for record in records.values())
         rows = [
-            [f"{task} (skipped)" if records[task].refusal else task, *cells, number_text(reliability.get(task))]
-            for task, *cells in task_rows(records, columns)
+            [
+                f"{task} (skipped)" if records[task].refusal else task,
+                category,
+                *[records[task].independent_source] * has_sources,
+                *cells,
+                number_text(reliability.get(task)),
+            ]
+            for task, category, *cells in task_rows(records, columns)
         ]
         plan = material.run.manifest.plan
         columns[columns.index("gap")] = f"gap ({plan.metrics[0]})"
         numeric = [*columns, "reliability"]
-        yield table("text.untitled", ["task", "category", *numeric], rows, numeric=numeric)
+        names = ["task", "category", *["independent source"] * has_sources]
+        yield table("text.untitled", [*names, *numeric], rows, numeric=numeric)
         yield line("tasks.columns")
+        yield from source_findings(material.run.scored_records)
         yield line(f"tasks.answers_{plan.answers}")
         dropped = [row for task, record in records.items() for row in dropped_rows(task, record)]
         if dropped:
