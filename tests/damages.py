@@ -37,7 +37,7 @@ def damage(
 def labellings(*sizes: int, n: int = 200) -> Labellings:
     """Categories of so many tasks, no two of which share words."""
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    return draw_labellings(labels, np.eye(len(labels)), n_categories=len(sizes), n=n, seed=0)
+    return draw_labellings(labels, np.arange(len(labels)), n_categories=len(sizes), n=n, seed=0)
 
 
 def by_agreement(drawn: Labellings, *, own: float = 0.6, elsewhere: float = 0.1, noise: float = 0.02) -> np.ndarray:

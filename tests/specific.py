@@ -65,7 +65,8 @@ def study(
     held = HeldOut(
         batches={task: (batch,) for task, batch in batches(tasks, slots=slots, first_seed=100).items()},
         category_of=tasks,
-        vocabularies={task: [f"{task} {number}" for number in range(20)] for task in tasks},
+        source_of={task: task for task in tasks},
+        linked=dict.fromkeys(tasks, ()),
         reference=Reference(list(batches(tasks, slots=slots, first_seed=200, n=40).values()), name="suite"),
     )
     first, second = (scores_of(model, tasks, batches(tasks, slots=slots, first_seed=seed)) for seed in (0, 50))

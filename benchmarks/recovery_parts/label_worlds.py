@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from headcats.evidence.chosen_heads import chosen_sets
-from headcats.evidence.relabelling import draw_labellings, shared_words
+from headcats.evidence.relabelling import draw_labellings
 from headcats.evidence.specificity import tested_categories
 from headcats.evidence.verdicts import ALPHA, NOT_SUPPORTED, SUPPORTED
 from headcats.models.head import Head
@@ -65,22 +65,19 @@ def _by_task(effects: Effects, rng: np.random.Generator, spread: float) -> Effec
     return effects * np.exp(rng.normal(0, spread, len(effects)))[:, None]
 
 
-def _vocabularies(study: LabelStudy) -> tuple[list[set[str]], np.ndarray]:
-    """Query items of every task, and the number of its vocabulary: two tasks of a category about the same 30 words.
+def _vocabularies(study: LabelStudy) -> tuple[np.ndarray, np.ndarray]:
+    """Number of every task's vocabulary, two tasks of a category each, and which tasks are linked beyond it.
 
-    The last task of every vocabulary shares 20 others with the first of the next one, a chain through all categories.
+    The last task of every vocabulary shares words with the first of the next one, a chain through all categories.
     """
-    numbers = np.cumsum([task % 2 == 0 for _ in CATEGORIES for task in range(study.tasks)])
-    items = [{f"{number} {word}" for word in range(30)} for number in numbers]
-    for task in np.flatnonzero(np.diff(numbers)):
-        for linked in items[task : task + 2]:
-            linked |= {f"{numbers[task]} and the next: {word}" for word in range(20)}
-    return items, numbers - 1
+    numbers = np.cumsum([task % 2 == 0 for _ in CATEGORIES for task in range(study.tasks)]) - 1
+    follows = np.diff(numbers).astype(bool)
+    return numbers, np.diag(follows, k=1) | np.diag(follows, k=-1)
 
 
 def _by_words(labels: np.ndarray, rng: np.random.Generator) -> Effects:
     """Generic heads, and three heads of .1 for every vocabulary."""
-    _, vocabulary = _vocabularies(LabelStudy(tasks=len(labels) // len(CATEGORIES)))
+    vocabulary, _ = _vocabularies(LabelStudy(tasks=len(labels) // len(CATEGORIES)))
     effects, order = _generic(labels, rng), rng.permutation(len(HEADS))
     for number in set(vocabulary.tolist()):
         effects[np.ix_(vocabulary == number, order[3 * number : 3 * number + 3])] += 0.1
@@ -137,7 +134,7 @@ def verdicts(name: str, study: LabelStudy, rng: np.random.Generator) -> dict[str
     chosen_on, matched, ablated = (reacts * (true + rng.normal(0, noise, true.shape)) for _ in range(3))
     labellings = draw_labellings(
         labels,
-        shared_words(_vocabularies(study)[0]) if name == WORDS else np.eye(len(labels)),
+        *(_vocabularies(study) if name == WORDS else [np.arange(len(labels))]),
         n_categories=len(CATEGORIES),
         n=study.relabellings,
         seed=int(rng.integers(2**31)),

@@ -14,7 +14,7 @@ from headcats.evidence.chosen_heads import chosen_sets, specific_effects
 from headcats.evidence.damage import log_expected_time, measure_tasks
 from headcats.evidence.findings import verdict_findings
 from headcats.evidence.labelling_statistics import DAMAGED
-from headcats.evidence.relabelling import Labellings, draw_labellings, shared_words
+from headcats.evidence.relabelling import Labellings, draw_labellings
 from headcats.evidence.specificity import Heads, tested_categories
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
@@ -41,11 +41,12 @@ class Options:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Prompts that heads are tested on, with the category and vocabulary of every task."""
+    """Prompts that heads are tested on, with the category and independent source of every task."""
 
     batches: Mapping[str, Sequence[PromptBatch]]  # about query items that heads were not chosen by
     category_of: Mapping[str, str]  # of every task of the suite
-    vocabularies: Mapping[str, Collection[str]]  # every query item that prompts may ask about
+    source_of: Mapping[str, str]  # of every task
+    linked: Mapping[str, Collection[str]]  # task -> tasks of other sources with a third of its words
     reference: Reference  # prompts of the means that replace z
 
 
@@ -134,12 +135,15 @@ def labelled_study(
     kept = [task in tasks for task in common]
     layers, numbers = halves[0]["layer"].values, halves[0]["head"].values
     labels = np.array([categories.index(held.category_of[task]) for task in tasks])
-    shared = shared_words([held.vocabularies[task] for task in tasks])
+    sources = np.unique([held.source_of[task] for task in tasks], return_inverse=True)[1]
+    linked = np.array([[other in held.linked[task] for other in tasks] for task in tasks])
     return LabelledStudy(
         tasks,
         [Head(int(layers[layer]), int(numbers[head])) for layer, head in np.argwhere(exists)],
         (rows[0][kept], rows[1][kept]),
-        draw_labellings(labels, shared, n_categories=len(categories), n=options.relabellings, seed=options.seed),
+        draw_labellings(
+            labels, sources, linked, n_categories=len(categories), n=options.relabellings, seed=options.seed
+        ),
         left_out,
     )
 

@@ -1,22 +1,19 @@
 """Other labels for the same tasks: what a verdict on categories is measured against.
 
-Tasks that ask about the same words are alike for that reason alone, so blocks of them keep their labels together;
+Tasks of one source are alike for that reason alone, so they keep their labels together;
 docs/relabelling.md derives the test.
 """
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from jaxtyping import Bool, Float, Int
 
 from headcats.statistics.random_streams import stream
 
-SHARED_WORDS = 1 / 3
-"""Share of its vocabulary from which on a task is linked with another one, for the task with fewer items."""
 # Statistics are rounded differently when tasks come in another order: a smaller difference is a tie, which counts.
 _TIE = 1e-9
 
@@ -27,9 +24,9 @@ class Labellings:
 
     # place of every task's category, the true labels first; no two rows divide the tasks alike
     labels: Int[np.ndarray, "labelling task"]
-    # unit of every task, one replicate each: a block of one category, or a task of a block with several
+    # unit of every task, one replicate each: a source of one category, or a task of a source with several
     units: Int[np.ndarray, " task"]
-    # True if one task may say something about the other: of other units that share no words
+    # True if one task may say something about the other: of other units that are not linked
     comparable: Bool[np.ndarray, "task task"]
     possible: int  # number of ways to divide the tasks that could have been drawn, the true one among them
     n_categories: int
@@ -55,35 +52,22 @@ class Labellings:
         return _indicators(self.units, int(self.units.max(initial=-1)) + 1)
 
 
-def shared_words(vocabularies: Sequence[Collection[str]]) -> Float[np.ndarray, "task task"]:
-    """Share of one task's vocabulary that another one has, too: of the task with fewer items, 0 to 1."""
-    words = [set(of_task) for of_task in vocabularies]
-    return np.array(
-        [[len(one & other) / max(1, min(len(one), len(other))) for other in words] for one in words]
-    ).reshape(len(words), len(words))
-
-
-def vocabulary_blocks(shared: Float[np.ndarray, "task task"]) -> Int[np.ndarray, " task"]:
-    """Number of each task's block: tasks that share at least a third of their words, by average linkage."""
-    if len(shared) < 2:
-        return np.zeros(len(shared), dtype=int)
-    distance = 1 - shared[np.triu_indices(len(shared), k=1)]
-    tree = scipy.cluster.hierarchy.linkage(distance, "average")
-    blocks = scipy.cluster.hierarchy.fcluster(tree, 1 - SHARED_WORDS + _TIE, "distance")
-    _, first, numbers = np.unique(blocks, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[numbers]
-
-
 def draw_labellings(
-    labels: Int[np.ndarray, " task"], shared: Float[np.ndarray, "task task"], *, n_categories: int, n: int, seed: int
+    labels: Int[np.ndarray, " task"],
+    sources: Int[np.ndarray, " task"],
+    linked: Bool[np.ndarray, "task task"] | None = None,
+    *,
+    n_categories: int,
+    n: int,
+    seed: int,
 ) -> Labellings:
-    """The labels of some tasks and up to `n` others, drawn without repetition; `shared` as in `shared_words`.
+    """The labels of some tasks and up to `n` others, drawn without repetition.
 
-    A block with several categories exchanges labels between its tasks, blocks of one category exchange theirs as
-    wholes.
+    `sources` has the number of each task's independent source; `linked` is True for tasks of different sources that
+    share words, None where none do. A source with several categories exchanges labels between its tasks, sources of one
+    category exchange theirs as wholes.
     """
-    blocks = vocabulary_blocks(shared)
-    groups = [np.flatnonzero(blocks == block) for block in range(blocks.max(initial=-1) + 1)]
+    groups = [np.flatnonzero(sources == source) for source in np.unique(sources)]
     pure = [group for group in groups if len(set(labels[group].tolist())) == 1]
     mixed = [group for group in groups if len(set(labels[group].tolist())) > 1]
     parts = [labels[[group[0] for group in pure]], *(labels[group] for group in mixed)]
@@ -101,12 +85,13 @@ def draw_labellings(
         for group in mixed:
             new[group] = draws.permutation(labels[group])
         drawn.setdefault(_division(new), new)
-    units = blocks * len(labels)
+    units = sources * len(labels)
     for group in mixed:
         units[group] += np.arange(len(group))
     units = np.unique(units, return_inverse=True)[1]
-    linked = (shared >= SHARED_WORDS) & (blocks[:, None] != blocks)
-    comparable = (units[:, None] != units) & ~linked
+    comparable = units[:, None] != units
+    if linked is not None:
+        comparable &= ~linked
     return Labellings(np.stack(list(drawn.values())), units, comparable, possible, n_categories)
 
 

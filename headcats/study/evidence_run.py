@@ -178,7 +178,8 @@ def held_out_prompts(
             for task in tested
         },
         category_of={task.name: study.suite.category_of(task).name for task in study.suite.tasks},
-        vocabularies={task: preparation.vocabulary(task) for task in tested},
+        source_of={task: run.independent_source(task) for task in tested},
+        linked={task: run.manifest.tasks[task].linked for task in tested},
         reference=preparation.references.of(tested[0], "suite"),
     )
 

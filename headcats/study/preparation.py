@@ -105,10 +105,6 @@ class Preparation:
             if isinstance(pairs, tuple)
         }
 
-    def vocabulary(self, task: str) -> set[str]:
-        """Query items of what the study asked a task for; large tasks about the same items draw the same."""
-        return {pair.item if isinstance(pair, PromptPair) else pair[0] for pair in self.study.pairs[task]}
-
     def set_distractors(self, task: str, distractors: tuple[str, ...]) -> None:
         """Write the prompts of a task anew, corrupted by these tasks alone."""
         self.distractors[task] = distractors

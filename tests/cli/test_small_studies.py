@@ -102,7 +102,8 @@ def test_a_test_of_few_tasks_has_a_report(headcats, monkeypatch, sizes, damage, 
     """Ablations are made up; all that is computed from them is as always."""
     tasks = {f"{kind[0]}{place}": kind for kind, size in zip(KINDS, sizes, strict=False) for place in range(size)}
     written_run(Path("r"), MEMBERS, tasks=tasks)
-    held = HeldOut(dict.fromkeys(tasks, ()), tasks, {task: {"shared" if shared else task} for task in tasks}, None)
+    nothing = dict.fromkeys(tasks, ())
+    held = HeldOut(nothing, tasks, {task: "shared" if shared else task for task in tasks}, nothing, None)
     monkeypatch.setattr(evidence_run, "restored_model", lambda *given: SimpleNamespace(n_heads={0: 4, 1: 4}))
     monkeypatch.setattr(evidence_run, "restored_study", lambda *given: None)
     monkeypatch.setattr(evidence_run, "held_out_prompts", lambda *given, **options: held)

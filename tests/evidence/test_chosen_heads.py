@@ -80,7 +80,7 @@ def test_nor_on_tasks_of_its_category_that_share_its_words():
     effects[:2, 8] = 9.0  # two tasks of A with the same words
     effects[2, 0] = 1.0
     labels, blocks = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 1, 2, 3])
-    drawn = draw_labellings(labels, np.equal.outer(blocks, blocks) * 1.0, n_categories=2, n=10, seed=0)
+    drawn = draw_labellings(labels, blocks, n_categories=2, n=10, seed=0)
     chosen = chosen_sets(effects, drawn, HEADS)
     for task in (0, 1):
         sets, which = chosen[task]

@@ -78,7 +78,7 @@ def test_contrast_by_hand():
 
 def test_a_block_of_one_category_is_one_unit():
     labels, blocks = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 1, 2, 3])
-    drawn = draw_labellings(labels, np.equal.outer(blocks, blocks) * 1.0, n_categories=2, n=100, seed=0)
+    drawn = draw_labellings(labels, blocks, n_categories=2, n=100, seed=0)
     cosines = np.arange(25.0).reshape(5, 5) / 25
     between = between_units(cosines + cosines.T, drawn)
     assert between.shape == (4, 4)

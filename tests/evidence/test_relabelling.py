@@ -8,14 +8,7 @@ from damages import labellings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.evidence.relabelling import (
-    draw_labellings,
-    family_wise_p,
-    maxima,
-    mean_over,
-    shared_words,
-    vocabulary_blocks,
-)
+from headcats.evidence.relabelling import draw_labellings, family_wise_p, maxima, mean_over
 
 
 def divisions(labels):
@@ -25,35 +18,13 @@ def divisions(labels):
 
 def draw(labels, blocks, n=1000, seed=0):
     labels, blocks = np.array(labels), np.array(blocks)
-    return draw_labellings(
-        labels, np.equal.outer(blocks, blocks) * 1.0, n_categories=int(labels.max()) + 1, n=n, seed=seed
-    )
-
-
-def blocks(*texts):
-    return vocabulary_blocks(shared_words([set(text) for text in texts])).tolist()
-
-
-def test_tasks_are_linked_by_a_third_of_the_items_of_the_smaller_one():
-    assert blocks("abcdef", "abxyzuvw") == [0, 0]
-    assert blocks("abcdefg", "abxyzuvw") == [0, 1]
-    assert blocks("abc", "", "bca", "xyz") == [0, 1, 0, 2]
-
-
-def test_a_chain_of_links_is_no_block():
-    assert blocks("abcdef", "abcdef", "efghij", "ghijkl", "ghijkl") == [0, 0, 1, 1, 1]
-    assert blocks("abcdef", "abcdgh", "abghef") == [0, 0, 0]
-
-
-def test_tasks_about_the_same_words_are_a_block_whichever_items_were_drawn():
-    draws = np.random.default_rng(0)
-    items = [set(map(str, draws.choice(80, 40, replace=False))) for _ in range(12)]
-    assert set(vocabulary_blocks(shared_words(items)).tolist()) == {0}
+    return draw_labellings(labels, blocks, n_categories=int(labels.max()) + 1, n=n, seed=seed)
 
 
 def test_linked_tasks_of_different_blocks_are_not_compared():
-    shared = shared_words([set(text) for text in ("abcdef", "abcdef", "efghij", "ghijkl")])
-    drawn = draw_labellings(np.array([0, 1, 0, 1]), shared, n_categories=2, n=10, seed=0)
+    linked = np.zeros((4, 4), dtype=bool)
+    linked[[0, 1, 2, 2], [2, 2, 0, 1]] = True
+    drawn = draw_labellings(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), linked, n_categories=2, n=10, seed=0)
     assert drawn.units.tolist() == [0, 1, 2, 3]  # both blocks have two categories
     assert drawn.comparable.tolist() == [
         [False, True, False, True],

@@ -66,7 +66,7 @@ def test_one_category_has_no_specificity():
 
 def test_tasks_of_one_block_count_as_one():
     labels, blocks = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 1, 2, 3])
-    drawn = draw_labellings(labels, np.equal.outer(blocks, blocks) * 1.0, n_categories=2, n=10, seed=0)
+    drawn = draw_labellings(labels, blocks, n_categories=2, n=10, seed=0)
     values = np.tile([[0.2, 0.0], [0.4, 0.0], [0.9, 0.0], [0.0, 0.5], [0.0, np.nan]], (len(drawn.labels), 1, 1))
     np.testing.assert_allclose(unit_damage(values, drawn)[0, :, 0], [0.3, 0.9, 0.0, 0.0])
     chosen = {f"t{place}": dict.fromkeys("AB", heads("L0H0")) for place in range(5)}
