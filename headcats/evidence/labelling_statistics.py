@@ -2,7 +2,7 @@
 
 Signature: are the effects of the heads on tasks of one category more alike than on tasks of different categories? Rows
 of effects, one a task and half of the query items, are scaled to norm 1, what all tasks share is projected out, and
-rows of one half are compared with those of the other, whose noise is independent. Causal test: do a category's heads
+rows of one half are compared with those of the other, whose noise is independent. Ablation: do a category's heads
 damage its own tasks more than the tasks of other categories? The damage by every set of heads that any labelling picks
 is measured once.
 """
@@ -10,7 +10,8 @@ is measured once.
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headcats.evidence.relabelling import Labellings, mean_over, minus_other_categories
+from headcats.evidence.relabelling import ALPHA, Labellings, mean_over, minus_other_categories
+from headcats.statistics.distributions import t_quantile
 
 DAMAGED = 0.05
 """Share of the gap that at least one set has to damage a task by; other tasks tell nothing apart and take no part."""
@@ -40,7 +41,7 @@ def unit_damage(damage: Damages, labellings: Labellings) -> Float[np.ndarray, "l
     )
 
 
-def causal_statistic(damage: Damages, labellings: Labellings) -> Float[np.ndarray, "labelling category"]:
+def ablation_statistic(damage: Damages, labellings: Labellings) -> Float[np.ndarray, "labelling category"]:
     """Relative damage by a category's heads on its own units minus the mean over other categories; NaN without heads.
 
     Times the root of the number of its units, so that categories of different sizes compare.
@@ -51,12 +52,44 @@ def causal_statistic(damage: Damages, labellings: Labellings) -> Float[np.ndarra
     return own_minus_others * np.sqrt(n_own)
 
 
-def unit_specificity(damage: Damages, labellings: Labellings) -> Float[np.ndarray, " unit"]:
-    """Relative damage of every unit by its true category's heads, minus their mean damage to other categories."""
-    by_unit, labels = unit_damage(relative_damage(damage), labellings)[0], labellings.unit_labels[0]
-    cells = mean_over(by_unit, labellings.unit_members[0])
-    elsewhere = np.diagonal(cells) - np.diagonal(minus_other_categories(cells))
-    return by_unit[np.arange(len(labels)), labels] - elsewhere[labels]
+LEAST_SOURCES = 3
+"""Own units from which on the spread of a category's damage is known."""
+
+
+def specificity_limits(
+    damage: Damages, labellings: Labellings
+) -> tuple[Float[np.ndarray, "labelling category"], Float[np.ndarray, "limit labelling category"]]:
+    """Damage by a category's heads to its own units minus the mean over other categories, with a lower and upper limit.
+
+    Each limit is one of 95 % on its side, by Student's t. The variance of a category's own units is the mean of theirs
+    and of that of all categories pooled, with twice their degrees of freedom: a few units tell little of a spread. NaN
+    without own or other units; the limits also with fewer than 3 of the category's own.
+
+    References:
+        Smyth (2004), Stat. Appl. Genet. Mol. Biol. 3, 3 (variances moderated by those of other groups).
+    """
+    by_unit, members = unit_damage(damage, labellings), labellings.unit_members
+    means = mean_over(by_unit, members)
+    estimate = np.diagonal(minus_other_categories(means), 0, 1, 2)
+    counted = (~np.isnan(by_unit)).astype(float)
+    counts = np.einsum("lut,luc->ltc", members, counted, optimize=True)
+    # Squares around the mean of the unit's category; rounding may leave less than 0.
+    squares = np.einsum("lut,luc->ltc", members, np.nan_to_num(by_unit) ** 2, optimize=True)
+    squares = np.maximum(squares - counts * np.nan_to_num(means) ** 2, 0.0)
+    n_own, own = (np.diagonal(values, 0, 1, 2) for values in (counts, squares))
+    freedom, other = np.maximum(counts - 1, 0), ~np.eye(counts.shape[-1], dtype=bool)
+    own_freedom = np.diagonal(freedom, 0, 1, 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pooled = own.sum(axis=1, keepdims=True) / own_freedom.sum(axis=1, keepdims=True)
+        moderated = (own / own_freedom + pooled) / 2
+        elsewhere = (squares * other).sum(axis=1) / (freedom * other).sum(axis=1)
+        elsewhere = np.where(np.isfinite(elsewhere), elsewhere, moderated)
+        n_others = ((counts > 0) & other).sum(axis=1)
+        inverse = np.where(counts > 0, 1 / counts, 0.0)
+        error = np.sqrt(moderated / n_own + elsewhere * (inverse * other).sum(axis=1) / n_others**2)
+        reach = t_quantile(ALPHA, 2 * np.maximum(own_freedom, 1)) * error
+    reach = np.where(n_own < LEAST_SOURCES, np.nan, reach)
+    return estimate, np.stack([estimate - reach, estimate + reach])
 
 
 # Variance of a unit row that is the task's own even without noise: keeps a few very clear tasks from being taken for
@@ -72,13 +105,13 @@ def similarity(first: Rows, second: Rows) -> Float[np.ndarray, "task task"]:
     The shared profile of a half is the mean of its unit rows weighted by `sqrt(r) / (1 - r + .02)`, where r is the
     cosine between both halves of a task.
     """
-    halves = _unit(first), _unit(second)
+    halves = unit_rows(first), unit_rows(second)
     reliability = np.clip((halves[0] * halves[1]).sum(axis=1), 0, 1)
     weights = np.sqrt(reliability) / (1 - reliability + _BETWEEN_TASKS)
     residuals = []
     for rows in halves:
-        shared = _unit((weights if weights.any() else np.ones(len(rows)))[None] @ rows)[0]
-        residuals.append(_unit(rows - np.outer(rows @ shared, shared)))
+        shared = unit_rows((weights if weights.any() else np.ones(len(rows)))[None] @ rows)[0]
+        residuals.append(unit_rows(rows - np.outer(rows @ shared, shared)))
     cosines = residuals[0] @ residuals[1].T
     return (cosines + cosines.T) / 2
 
@@ -110,15 +143,6 @@ def contrast(
         return difference, difference / np.sqrt(1 / n_within + 1 / n_across)
 
 
-def unit_contrasts(between: Float[np.ndarray, "unit unit"], labellings: Labellings) -> Float[np.ndarray, " unit"]:
-    """Mean cosine of every unit with the others of its true category minus that with units of other categories."""
-    labels = labellings.unit_labels[0]
-    same = (labels[:, None] == labels).astype(float)
-    both = np.stack([same, 1 - same], axis=-1)
-    means = mean_over(between[:, :, None], both)[..., 0]
-    return means[:, 0] - means[:, 1]
-
-
-def _unit(rows: Rows) -> Rows:
+def unit_rows(rows: Rows) -> Rows:
     norm = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, norm, where=norm > 0, out=np.zeros_like(rows))

@@ -5,6 +5,7 @@ docs/relabelling.md derives the test.
 """
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,10 @@ from jaxtyping import Bool, Float, Int
 
 from headcats.statistics.random_streams import stream
 
+ALPHA = 0.05
+"""Level of every p."""
+LEAST_LABELLINGS = 20
+"""Labellings from which on a p can reach it."""
 # Statistics are rounded differently when tasks come in another order: a smaller difference is a tie, which counts.
 _TIE = 1e-9
 
@@ -57,6 +62,7 @@ def draw_labellings(
     sources: Int[np.ndarray, " task"],
     linked: Bool[np.ndarray, "task task"] | None = None,
     *,
+    strata: Int[np.ndarray, " task"] | None = None,
     n_categories: int,
     n: int,
     seed: int,
@@ -65,14 +71,23 @@ def draw_labellings(
 
     `sources` has the number of each task's independent source; `linked` is True for tasks of different sources that
     share words, None where none do. A source with several categories exchanges labels between its tasks, sources of one
-    category exchange theirs as wholes.
+    category exchange theirs as wholes; both only within one of the `strata`, if there are any.
     """
+    stratum_of = np.zeros(len(labels), dtype=int) if strata is None else strata
     groups = [np.flatnonzero(sources == source) for source in np.unique(sources)]
-    pure = [group for group in groups if len(set(labels[group].tolist())) == 1]
-    mixed = [group for group in groups if len(set(labels[group].tolist())) > 1]
-    parts = [labels[[group[0] for group in pure]], *(labels[group] for group in mixed)]
-    counts = np.array([np.bincount(part, minlength=n_categories) for part in parts if len(part)], dtype=int)
-    # Categories with the same numbers of blocks and tasks can trade names, which divides the tasks as before.
+    units = sources * len(labels)
+    # What exchanges labels: of every stratum its sources of one category, of every other source its tasks.
+    exchanged: dict[tuple[int, int], list[Int[np.ndarray, " task"]]] = {}
+    for number, group in enumerate(groups):
+        if len(set(labels[group].tolist())) == 1:
+            exchanged.setdefault((-1, int(np.bincount(stratum_of[group]).argmax())), []).append(group)
+        else:
+            units[group] += np.arange(len(group))
+            for task in group:
+                exchanged.setdefault((number, int(stratum_of[task])), []).append(np.array([task]))
+    held = [labels[[members[0] for members in each]] for each in exchanged.values()]
+    counts = np.array([np.bincount(part, minlength=n_categories) for part in held], dtype=int)
+    # Categories with the same numbers of sources and tasks can trade names, which divides the tasks as before.
     alike = Counter(map(tuple, counts.T.tolist())) if len(counts) else Counter()
     names = math.prod(math.factorial(number) for profile, number in alike.items() if any(profile))
     possible = math.prod(_arrangements(row) for row in counts.tolist()) // names
@@ -80,14 +95,10 @@ def draw_labellings(
     drawn = {_division(labels): labels}
     while len(drawn) < min(n + 1, possible):
         new = labels.copy()
-        for group, label in zip(pure, draws.permutation(parts[0]), strict=True):
-            new[group] = label
-        for group in mixed:
-            new[group] = draws.permutation(labels[group])
+        for each, part in zip(exchanged.values(), held, strict=True):
+            for members, label in zip(each, draws.permutation(part), strict=True):
+                new[members] = label
         drawn.setdefault(_division(new), new)
-    units = sources * len(labels)
-    for group in mixed:
-        units[group] += np.arange(len(group))
     units = np.unique(units, return_inverse=True)[1]
     comparable = units[:, None] != units
     if linked is not None:
@@ -97,8 +108,18 @@ def draw_labellings(
 
 def family_wise_p(statistic: Float[np.ndarray, "labelling category"]) -> Float[np.ndarray, "labelling category"]:
     """Share of labellings, itself included, with a category whose statistic is as large; NaN without a statistic."""
-    reaching = (maxima(statistic)[:, None, None] >= statistic - _TIE).sum(axis=0)
+    largest = np.sort(maxima(statistic))
+    reaching = (~np.isnan(largest)).sum() - np.searchsorted(largest, statistic - _TIE)
     return np.where(np.isnan(statistic), np.nan, reaching / max(1, len(statistic)))
+
+
+def standardized(statistic: Float[np.ndarray, "labelling *cell"]) -> Float[np.ndarray, "labelling *cell"]:
+    """The statistic minus its mean over labellings, in standard deviations over them; NaN where it never varies."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of cells without a number
+        mean, spread = np.nanmean(statistic, axis=0), np.nanstd(statistic, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(spread > _TIE, (statistic - mean) / spread, np.nan)
 
 
 def maxima(statistic: Float[np.ndarray, "labelling category"]) -> Float[np.ndarray, " labelling"]:

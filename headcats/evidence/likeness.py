@@ -1,0 +1,58 @@
+"""Tasks whose profiles are far more alike than the rest of their category, as rewordings of one task are."""
+
+import numpy as np
+import scipy
+from jaxtyping import Float, Int
+
+from headcats.evidence.labelling_statistics import Rows, unit_rows
+
+FAR_MORE_ALIKE = 0.2
+"""Distance within a group of tasks, as a share of that to its nearest others, up to which they count as one source."""
+_LEAST_NOISES = 3.0  # of the distance to others: below, tasks are alike within the noise, and no group stands out
+
+
+def alike_sources(
+    first: Rows, second: Rows, labels: Int[np.ndarray, " task"], sources: Int[np.ndarray, " task"]
+) -> Int[np.ndarray, " task"]:
+    """Numbers of the sources, where those of one category that are far more alike than its others have become one.
+
+    Profiles are unit rows of effects, `u` and `v` on two halves of the items. The squared distance of two sources,
+    `(u - u') (v - v')`, holds no noise on average. A group of average linkage is one source if it joins at a fifth of
+    the distance at which it joins others, and that is three times the noise; so a category whose tasks are all alike
+    keeps them apart. Sources of several categories are left as they are. `first, second` (task, head).
+    """
+    merged = sources.copy()
+    pure = [source for source in np.unique(sources) if len(np.unique(labels[sources == source])) == 1]
+    if len(pure) < 3:
+        return merged
+    u, v = (
+        unit_rows(np.stack([unit_rows(rows[sources == source]).mean(axis=0) for source in pure]))
+        for rows in (first, second)
+    )
+    cosines = u @ v.T
+    own = np.diag(cosines)
+    distances = np.maximum(own[:, None] + own - cosines - cosines.T, 0.0)
+    noise = np.sqrt(((cosines - cosines.T)[np.triu_indices(len(pure), k=1)] ** 2).mean())
+    category = np.array([labels[sources == source][0] for source in pure])
+    for places in (np.flatnonzero(category == label) for label in np.unique(category)):
+        for group in _groups(distances[np.ix_(places, places)], least=_LEAST_NOISES * noise):
+            numbers = np.array(pure)[places[group]]
+            merged[np.isin(sources, numbers)] = numbers.min()
+    return merged
+
+
+def _groups(distances: Float[np.ndarray, "source source"], *, least: float) -> list[list[int]]:
+    """Groups of sources that are far more alike than the others, the smallest groups first."""
+    n = len(distances)
+    if n < 3:
+        return []
+    tree = scipy.cluster.hierarchy.linkage(distances[np.triu_indices(n, k=1)], "average")
+    members = [[source] for source in range(n)]
+    for left, right, *_ in tree:
+        members.append(members[int(left)] + members[int(right)])
+    joined_at = {int(child): row[2] for row in tree for child in row[:2]}
+    return [
+        members[n + step]
+        for step, row in enumerate(tree[:-1])
+        if row[2] <= FAR_MORE_ALIKE * joined_at[n + step] and joined_at[n + step] >= least
+    ]
