@@ -61,8 +61,7 @@ class PromptPair:
 
     Attributes:
         key: Name of the pair in errors and drop reports, unique within its task.
-        item: The query, or any name of the case: the cluster of every statistic. Tasks with the same items are taken to
-            ask about the same words.
+        item: The query, or any name of the case: the cluster of every statistic.
         clean: Text of the clean prompt, without the answer.
         corrupted: Text of the corrupted prompt, likewise.
         answer: Right continuation of the clean prompt, with the space that the template puts before it.

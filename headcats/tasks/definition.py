@@ -46,8 +46,8 @@ class Task:
         drops: Rows of its file that were kept, and dropped for which reason; None for a task that is not from a file.
 
     Raises:
-        DataError: A name that cannot be used in results or file names.
-        OptionError: `exact` is not a regular expression, or `group` no text that results can hold.
+        DataError: A name that cannot be used in results or file names, or a group that results cannot hold.
+        OptionError: `exact` is not a regular expression.
 
     Example:
         >>> import headcats as hc
@@ -68,10 +68,10 @@ class Task:
 
     def __post_init__(self) -> None:
         check_name("task", self.name)
-        if self.group is not None and (
-            not isinstance(self.group, str) or not self.group.strip() or unstorable(self.group)
-        ):
-            raise OptionError(f"Task {self.name!r}: expected `group` as a name, or None; got {self.group!r:.60}.")
+        if self.group is not None:
+            is_name = isinstance(self.group, str) and self.group.strip()
+            if problem := unstorable(self.group) if is_name else "no name":
+                raise DataError(f"Task {self.name!r}: expected `group` as text; got {self.group!r:.60}, {problem}.")
         if self.exact is not None:
             try:
                 re.compile(self.exact)
@@ -158,8 +158,8 @@ def task(
         The decorator, which returns a `Task` (still callable as `f(n, seed=...)`).
 
     Raises:
-        OptionError: The function does not take `n` and `seed`, category or source is empty, `exact` is not a
-            regular expression, or `group` no name.
+        OptionError: The function does not take `n` and `seed`, category or source is empty, or `exact` is not a
+            regular expression.
 
     Example:
         >>> import headcats as hc

@@ -35,6 +35,9 @@ def test_numbers_against_runs_by_hand(model, preparation):
     assert found.corrupted_accuracy == 0.0
     assert found.n_items == len(set(batch.items)) == 8
     assert (found.metric, found.refusal) == ("logit_diff", "")
+    assert (found.independent_source, found.joined_by, found.linked) == ("always_a", "inputs", ())
+    assert (found.template, found.prompt_tokens, found.answer_tokens) == ("arrow", batch.length, 1.0)
+    assert found.distractors == tuple(sorted(set(batch.distractor_tasks)))
 
 
 def test_a_task_the_model_cannot_do_is_refused(model, preparation):

@@ -78,6 +78,11 @@ def test_tasks_that_change_no_prompt_are_added(model, tmp_path):
     results = hc.run(model, suite=first.with_tasks(finished("a", "x", longer), finished("c", "y")), **options)
     assert list(RunResults(results).tasks) == sorted(words_of(results)) == ["a", "b", "c"]
     assert len(words_of(results)["a"]) == len(longer)
+    # `b` comes first now, and all tasks have its prompts: of the one that was scored before, this is noted, too.
+    records = RunResults(results).manifest.tasks.values()
+    assert (
+        {record.independent_source for record in records} == set(hc.score(results).independent_source.values) == {"b"}
+    )
 
 
 def test_tasks_that_change_a_reference_are_refused(model, tmp_path):

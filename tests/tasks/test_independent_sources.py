@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import headcats as hc
-from headcats.base.errors import OptionError
+from headcats.base.errors import DataError
 from headcats.study.plan import plan
 from headcats.tasks.definition import Task
 from headcats.tasks.independent_sources import independent_sources
@@ -186,6 +186,6 @@ def test_a_decorated_task_has_its_group_and_no_group_has_no_name():
         return [("iron", "Fe"), ("gold", "Au")]
 
     assert metal_symbol_of_a_group.group == "metals"
-    for group in ("", " ", 3):
-        with pytest.raises(OptionError, match=r"`group`.*got"):
+    for group in ("", " ", 3, "\ud800"):
+        with pytest.raises(DataError, match=r"`group`.*got"):
             table("x", words(0, 3), group=group)

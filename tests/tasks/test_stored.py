@@ -70,6 +70,7 @@ about_task = st.fixed_dictionaries(
         "suite": st.none() | st.just("icl"),
         "needs_demonstrations": st.booleans(),
         "exact": st.none() | st.just(r"\d(?: \d)*"),
+        "group": st.none() | texts.filter(str.strip),
         "drops": st.none() | counts,
     }
 )

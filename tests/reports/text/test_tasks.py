@@ -2,7 +2,7 @@
 
 from reports.by_id import by_id
 
-from headcats.reports.text.tasks import first_prompts, task_rows, validation_findings
+from headcats.reports.text.tasks import first_prompts, source_findings, task_rows, validation_findings
 from headcats.results.finding import Finding, Prompts, line
 from headcats.results.records import TaskRecord
 
@@ -55,6 +55,24 @@ def test_several_categories_head_their_tasks_in_the_order_of_the_suite():
     (table, _) = validation_findings(entries, "m: s", corruption="other_task", answers="whole")
     assert [row[0] for row in table.rows] == ["x", "  a", "  c", "y", "  b"]
     assert {len(row) for row in table.rows} == {len(table.columns)}
+
+
+def test_sources_are_named_with_what_joins_them():
+    def said(*of_tasks):
+        names = map(str, range(len(of_tasks)))
+        records = {
+            name: TaskRecord(independent_source=source, joined_by=why)
+            for name, (source, why) in zip(names, of_tasks, strict=True)
+        }
+        return by_id(source_findings(records))
+
+    joined = [(source, why) for source in "abcdef" for why in ("inputs", "inputs, answers")]
+    fields = said(*joined, ("alone", ""))["tasks.independent"].fields
+    assert (fields["n"], fields["sources"], fields["more"].fields) == (13, 7, {"n": 2})
+    assert [each.fields for each in fields["joined"]][1] == {"tasks": ["2", "3"], "joined_by": "inputs, answers"}
+    assert len(fields["joined"]) == 4
+    assert said(("a", ""), ("b", ""))["tasks.unrelated"].fields == {"n": 2}
+    assert said(("a", "")) == said(("a", ""), ("", "")) == {}
 
 
 def test_rows_are_counted_of_tasks_from_files_and_of_no_task():

@@ -122,6 +122,8 @@ REFUSED = [
     ("blimp.jsonl", '{"one_prefix_prefix": "The cat", "one_prefix_word_good": "sleeps"}', r"'clean'.*'corrupted'"),
     ("mcq.csv", "question,A,B,answer\nq,a,b,1\nr,c,d,2\n", r"mcq\.csv, line 3: .*from 0"),
     ("mcq.json", [{"question": "q", "choices": list("abcd"), "answer": n} for n in (1, 4)], r"mcq\.json, record 2.* 0"),
+    ("groups.csv", "input,output,group\na,b,g\nc,d,\ne,f,h\n", r"groups\.csv, line 4: .*'g'.*'h'.* a file for each"),
+    ("group.json", RELATION | {"group": 3}, r"group\.json: .*'group'.*got 3"),
     ("half.csv", "clean,corrupted,answer\na,b,c\n", r"half\.csv.*lack wrong"),
     ("object.json", {"France": "Paris"}, r"object\.json: .*layout.*'France'"),
     ("none.json", [], r"none\.json: .*list.*got none"),

@@ -53,6 +53,21 @@ def test_a_relation_in_its_own_templates(tmp_path):
     assert task.pairs(2, seed=0) == pairs[:2]
 
 
+@for_each(
+    "name,content",
+    [
+        ("a.csv", "input,output,Group\na,b,\nc,d,maps\n"),
+        ("b.csv", "clean,corrupted,answer,wrong,group\na b,a c, d, e,maps\n"),
+        ("c.json", [{"x": "a", "y": "b", "group": "maps"}, {"x": "c", "y": "d", "group": " maps"}]),
+        ("d.json", RELATION | {"group": "maps"}),
+    ],
+)
+def test_a_file_names_the_group_of_its_task(tmp_path, name, content):
+    assert only(write(tmp_path / name, content)).group == "maps"
+    write(tmp_path / "suite.toml", f'[files."{name}"]\ngroup = "world"\n')
+    assert only(tmp_path / name).group == "world"
+
+
 def test_a_relation_without_templates_is_word_pairs(tmp_path):
     bare = {"name": "capital", "samples": RELATION["samples"]}
     assert only(write(tmp_path / "a.json", bare)).pairs(3, seed=0)[2] == ("Vatican City", "Rome")
