@@ -50,7 +50,7 @@ def evidence_command(
     - `headcats evidence results/mini-icl --method mean_ablation --relabellings 1000`
 
     Keys of `--json`: `options` (with the defaults that were taken), `reading` (the sentences), `verdicts` (of every
-    `category`: `verdict`, `signature_p`, `causal_p`, `damaged_more`), `error_rate`, `tables` (each as
+    `category`: `verdict`, `p`, `inseparable`, `damaged_more`), `size`, `size_error`, `tables` (each as
     `xarray.Dataset.from_dict` reads it), `folder`, `files`.
     """
     # A misspelt value should not wait until the model is loaded.
@@ -97,11 +97,11 @@ def _numbers(evidence: xr.DataTree) -> dict[str, Any]:
         "verdicts": [
             {
                 "category": name,
-                **{column: row[column].item() for column in ("verdict", "signature_p", "causal_p")},
+                **{column: row[column].item() for column in ("verdict", "p", "inseparable")},
                 "damaged_more": damaged_more(tables["specificity"], name),
             }
             for name, row in by_category(table)
         ],
-        "error_rate": table["error_rate"].item(),
+        **{name: table[name].item() for name in ("size", "size_error")},
         "tables": tables,
     }

@@ -1,5 +1,6 @@
 """What may explain a category besides its name: properties of tasks that go together with their labels."""
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,10 +30,10 @@ class Told:
     """Labellings that verdicts are measured against, and what cannot be told from the categories."""
 
     labellings: Labellings
-    coincide: Mapping[str, tuple[int, ...]]
-    """Property -> places of the categories that go together with it."""
+    coincide: tuple[str, ...]
+    """Properties that go together with labels."""
     inseparable: Mapping[int, tuple[str, ...]]
-    """Place of a category -> properties that it cannot be told from."""
+    """Place of a category -> those that it cannot be told from."""
 
 
 def told_apart(
@@ -47,63 +48,51 @@ def told_apart(
 ) -> Told:
     """Labellings of the tasks, within strata of the properties that go together with labels.
 
-    A property goes together with a category if the share of its variance (of ranks, or of indicators of names) that the
-    category explains over units is larger than all but 5 % of the largest such shares under other labels: family-wise
-    over properties and categories. Labels are then exchanged among tasks with the same names, or within a third of the
-    range of ranks. A category that still goes together with the property, or whose tasks exchange no labels, cannot be
-    told from it; neither can any such category where fewer than 20 labellings are left, and those of all tasks stand.
+    A property goes together with labels if the share of its variance over units (of ranks, or of indicators of names)
+    that lies between categories is larger than all but 5 % of the largest such shares of any property under other
+    labels. Labels are then exchanged among tasks with the same names, or within a third of the ranks. What still goes
+    together with labels cannot be told from them; nor can a category whose tasks then exchange no labels be told from
+    any of these properties, nor any category where fewer than 20 labellings are left.
     """
-    sizes = {"n_categories": n_categories, "n": n, "seed": seed}
-    free = draw_labellings(labels, sources, linked, **sizes)
+    draw = functools.partial(draw_labellings, labels, sources, linked, n_categories=n_categories, n=n, seed=seed)
+    free = draw()
     known = {
         name: (values, _features(values)) for name, values in covariates.items() if not any(v is None for v in values)
     }
     found = _going_together({name: features for name, (_, features) in known.items()}, free)
-    coincide = {name: tuple(np.flatnonzero(row).tolist()) for name, row in found.items() if row.any()}
-    if not coincide:
-        return Told(free, {}, {})
-    strata = np.unique(
-        np.stack([_strata(known[name][0]) for name in coincide], axis=1), axis=0, return_inverse=True
-    )[1].ravel()
-    within = draw_labellings(labels, sources, linked, strata=strata, **sizes)
-    separable = len(within.labels) >= LEAST_LABELLINGS
-    left = _going_together({name: known[name][1] for name in coincide}, within) if separable else found
+    if not found:
+        return Told(free, (), {})
+    each = np.stack([_strata(known[name][0]) for name in found], axis=1)
+    within = draw(strata=np.unique(each, axis=0, return_inverse=True)[1].ravel())
+    if len(within.labels) < LEAST_LABELLINGS:
+        return Told(free, found, dict.fromkeys(range(n_categories), found))
+    left = _going_together({name: known[name][1] for name in found}, within)
     fixed = (within.members == within.members[:1]).all(axis=(0, 1))
-    inseparable = {
-        place: tuple(
-            name
-            for name, places in coincide.items()
-            if place in places and (not separable or left[name][place] or fixed[place])
-        )
-        for place in range(n_categories)
-    }
-    return Told(
-        within if separable else free, coincide, {place: names for place, names in inseparable.items() if names}
-    )
+    inseparable = {place: found if fixed[place] else left for place in range(n_categories)}
+    return Told(within, found, {place: names for place, names in inseparable.items() if names})
 
 
 def _going_together(
     features: Mapping[str, Float[np.ndarray, "task feature"]], labellings: Labellings
-) -> dict[str, Bool[np.ndarray, " category"]]:
-    """Property -> which categories go together with it."""
+) -> tuple[str, ...]:
+    """Properties that go together with labels."""
     if not features or len(labellings.labels) < LEAST_LABELLINGS:
-        return {name: np.zeros(labellings.n_categories, dtype=bool) for name in features}
+        return ()
     tasks_of_units = labellings.tasks_of_units
     shares = [_explained(mean_over(values, tasks_of_units), labellings.unit_members) for values in features.values()]
-    p = family_wise_p(standardized(np.concatenate(shares, axis=1)))[0] <= ALPHA
-    return dict(zip(features, p.reshape(len(features), -1), strict=True))
+    p = family_wise_p(standardized(np.stack(shares, axis=1)))[0]
+    return tuple(name for name, of_name in zip(features, p.tolist(), strict=True) if of_name <= ALPHA)
 
 
 def _explained(
     values: Float[np.ndarray, "unit feature"], members: Float[np.ndarray, "labelling unit category"]
-) -> Float[np.ndarray, "labelling category"]:
-    """Share of the variance over units that lies between a category and the others."""
+) -> Float[np.ndarray, " labelling"]:
+    """Share of the variance over units that lies between categories."""
     centred = values - values.mean(axis=0)
-    total, n = (centred**2).sum(), len(values)
-    size = members.sum(axis=1)
     sums = np.einsum("luc,uf->lcf", members, centred, optimize=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return (sums**2).sum(axis=2) * n / (size * (n - size) * total)
+        between = np.nan_to_num((sums**2).sum(axis=2) / members.sum(axis=1)).sum(axis=1)
+        return between / (centred**2).sum()
 
 
 def _features(values: Sequence[Value]) -> Float[np.ndarray, "task feature"]:

@@ -1,87 +1,90 @@
 """What the test of the categories shows, as findings."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import xarray as xr
 
-from headcats.evidence.verdicts import (
-    ALPHA,
-    INCONCLUSIVE,
-    LEAST_LABELLINGS,
-    TESTS,
-    damaged_more,
-    verdict,
-)
+from headcats.evidence.labelling_statistics import LEAST_SOURCES
+from headcats.evidence.relabelling import ALPHA, LEAST_LABELLINGS
+from headcats.evidence.verdicts import INCONCLUSIVE, damaged_more
 from headcats.results.finding import Finding, by_category, line
 
 
+def coincidences(table: xr.Dataset) -> Iterator[Finding]:
+    """Properties of tasks that go together with labels: those that cannot be told from them, and the others."""
+    left = {name: list(filter(None, row["inseparable"].item().split(", "))) for name, row in by_category(table)}
+    inseparable = list(dict.fromkeys(name for names in left.values() for name in names))
+    if inseparable:
+        categories = [name for name, names in left.items() if names]
+        yield line("evidence.coincide", properties=inseparable, categories=categories)
+    coincide = filter(None, table["coincide"].item().split(", "))
+    if others := [name for name in coincide if name not in inseparable]:
+        yield line("evidence.within", properties=others)
+
+
 def verdict_findings(table: xr.Dataset, damage: xr.Dataset) -> list[Finding]:
-    """One finding per category from the nodes `relabelling` and `specificity`, and the error rate of other labels."""
-    n = table.sizes["relabelling"] + 1
-    tasks, units = table.sizes["task"], table.sizes["unit"]
+    """Findings from the nodes `relabelling` and `specificity`: coincidences, a verdict each, the size of the test."""
+    n, tasks = table.sizes["relabelling"] + 1, table.sizes["task"]
+    sources = len(np.unique(table["unit_of_task"]))
     if n < LEAST_LABELLINGS:
-        smallest = table["smallest_p"].item()
         return [
             line(
                 "evidence.few_labellings",
                 n=n,
                 tasks=tasks,
-                units=units,
+                sources=sources,
                 advice=line("evidence.more_tasks" if table.sizes["category"] > 1 else "evidence.more_categories"),
-                smallest=smallest,
+                smallest=table["smallest_p"].item(),
                 alpha=ALPHA,
                 verdict=INCONCLUSIVE,
             )
         ]
-    findings = []
+    findings = list(coincidences(table))
     for name, row in by_category(table):
-        if np.isnan([row[test].item() for test in TESTS]).any():
+        if np.isnan(row["combined"].item()):
             findings.append(line("evidence.untested", category=name, verdict=INCONCLUSIVE, reason=_why_untested(row)))
         else:
             findings.append(_tested(row, damage.sel(category=name), name))
-    rate = table["error_rate"].item()
-    return [*findings, line("evidence.error_rate", n=n - 1, rate=rate, tasks=tasks, units=units)]
+    size, error = table["size"].item(), table["size_error"].item()
+    return [*findings, line("evidence.size", n=n - 1, size=size, error=error, tasks=tasks, sources=sources)]
 
 
 def _why_untested(row: xr.Dataset) -> Finding:
-    """Why a category has no signature, or no causal statistic."""
+    """Why a category has no signature, or no damage to compare."""
     of_category = row["task_category"].values == row["category"].item()
     if not of_category.any():
         return line("evidence.no_task")
     if of_category.sum() == 1:
         return line("evidence.single_task", task=row["task"].values[of_category][0])
     if len(set(row["unit_of_task"].values[of_category].tolist())) == 1:
-        return line("evidence.one_block")
+        return line("evidence.one_source")
     damaged = not of_category.all() and row["damaged"].values[of_category].any()
     return line("evidence.no_rival" if damaged else "evidence.nothing_damaged")
 
 
 def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
-    """Both statistics, and what to know beside them."""
-    cost, difference = damage["damage"].sel(target=name).item(), damage["specificity"].item()
-    low, high = damage["specificity_low"].item(), damage["specificity_high"].item()
+    """The p, both statistics and the difference in damage, and what to know beside them."""
+    cost, difference = damage["damage"].sel(target=name).item(), row["specificity"].item()
     targets = [
         line("evidence.target", target=target, damage=damage["damage"].sel(target=target).item())
         for target in damaged_more(damage, name)
     ]
-    outcome, needed = verdict(row, damage), row["units_needed"].item()
-    own_units = row["unit_category"].values == name
-    relative = float(np.nanmean(row["unit_causal"].values[own_units]))
-    n_own = min(int(np.isfinite(row[f"unit_{test}"].values[own_units]).sum()) for test in TESTS)
+    n_own = int(damage["n_sources"].sel(target=name))
+    limits = line("evidence.limits", low=row["specificity_low"].item(), high=row["specificity_high"].item())
     return line(
         "evidence.tested_category",
         category=name,
-        verdict=outcome,
+        verdict=row["verdict"].item(),
+        inseparable=line("evidence.inseparable", properties=row["inseparable"].item())
+        if row["inseparable"].item()
+        else None,
+        p=row["p"].item(),
         alike=line("evidence.more_alike" if row["signature_difference"] > 0 else "evidence.less_alike"),
         likeness=abs(row["signature_difference"].item()),
-        signature_p=row["signature_p"].item(),
         cost=cost,
         elsewhere=cost - difference,
         difference=difference,
-        interval=line("evidence.interval", low=low, high=high) if np.isfinite(low) else None,
-        causal_p=row["causal_p"].item(),
-        relative=None if difference * relative > 0 else line("evidence.relative", amount=relative),
-        needed=line("evidence.units_needed", n=int(needed), n_own=n_own)
-        if outcome == INCONCLUSIVE and difference > 0 and np.isfinite(needed)
-        else None,
+        limits=line("evidence.too_few", n=n_own) if n_own < LEAST_SOURCES else limits,
         more=line("evidence.damage_more", targets=targets, category=name) if targets else None,
     )

@@ -11,10 +11,11 @@ from jaxtyping import Float
 from headcats.base.errors import DataError, check_count
 from headcats.evidence import curves
 from headcats.evidence.chosen_heads import chosen_sets, specific_effects
+from headcats.evidence.confounders import Told, Value, told_apart
 from headcats.evidence.damage import log_expected_time, measure_tasks
 from headcats.evidence.findings import verdict_findings
 from headcats.evidence.labelling_statistics import DAMAGED
-from headcats.evidence.relabelling import Labellings, draw_labellings
+from headcats.evidence.likeness import alike_sources
 from headcats.evidence.specificity import Heads, tested_categories
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
@@ -47,6 +48,8 @@ class HeldOut:
     category_of: Mapping[str, str]  # of every task of the suite
     source_of: Mapping[str, str]  # of every task
     linked: Mapping[str, Collection[str]]  # task -> tasks of other sources with a third of its words
+    grouped: Collection[str]  # tasks whose source the user has named, however alike they are
+    covariates: Mapping[str, Mapping[str, Value]]  # property -> task -> what may explain its effects
     reference: Reference  # prompts of the means that replace z
 
 
@@ -57,7 +60,8 @@ class LabelledStudy:
     tasks: list[str]  # with numbers on both halves of the items
     heads: list[Head]
     effects: tuple[Float[np.ndarray, "task head"], Float[np.ndarray, "task head"]]  # heads are chosen by the first
-    labellings: Labellings
+    told: Told
+    alike: list[list[str]]  # tasks that count as one source for their profiles
     left_out: dict[str, str]  # task -> why
 
 
@@ -70,7 +74,7 @@ def examine(
     """
     categories = [entry["name"] for entry in json.loads(halves[0].attrs["categories"])]
     study = labelled_study(held, halves, categories, options)
-    chosen = dict(zip(study.tasks, chosen_sets(study.effects[0], study.labellings, study.heads), strict=True))
+    chosen = dict(zip(study.tasks, chosen_sets(study.effects[0], study.told.labellings, study.heads), strict=True))
     ordered = _ordered_heads(study, categories)
     sequences = curves.sequences(ordered, model.n_heads, category_of=held.category_of, seed=options.seed)
     sets = {task: set(chosen[task][0]) | curves.sets_of(sequences, task) for task in study.tasks}
@@ -88,7 +92,7 @@ def examine(
         raise DataError(_nothing_tested(left_out))
     shares = {task: measured[task].shares(chosen[task][0]) for task in measured}
     tested, table = tested_categories(
-        study.effects, study.labellings, chosen, shares, categories=categories, measured=measured
+        study.effects, study.told, chosen, shares, categories=categories, measured=measured
     )
     undamaged = [task for task in measured if any(chosen[task][0]) and not tested["damaged"].sel(task=task)]
     nodes = {
@@ -98,6 +102,7 @@ def examine(
     }
     findings = [
         *verdict_findings(tested, table),
+        *(line("evidence.alike", tasks=tasks, category=held.category_of[tasks[0]]) for tasks in study.alike),
         *([line("evidence.undamaged", tasks=undamaged, n=len(undamaged), least=DAMAGED)] if undamaged else []),
         *(
             line("evidence.tasks_not_tested", tasks=tasks, n=len(tasks), reason=reason)
@@ -136,14 +141,24 @@ def labelled_study(
     layers, numbers = halves[0]["layer"].values, halves[0]["head"].values
     labels = np.array([categories.index(held.category_of[task]) for task in tasks])
     sources = np.unique([held.source_of[task] for task in tasks], return_inverse=True)[1]
-    linked = np.array([[other in held.linked[task] for other in tasks] for task in tasks])
+    halves_of_effects = rows[0][kept], rows[1][kept]
+    merged = alike_sources(halves_of_effects, labels, sources, apart=[task in held.grouped for task in tasks])
+    told = told_apart(
+        labels,
+        merged,
+        np.array([[other in held.linked[task] for other in tasks] for task in tasks]),
+        {name: [of_task[task] for task in tasks] for name, of_task in held.covariates.items()},
+        n_categories=len(categories),
+        n=options.relabellings,
+        seed=options.seed,
+    )
+    grown = [np.flatnonzero(merged == source) for source in np.unique(merged)]
     return LabelledStudy(
         tasks,
         [Head(int(layers[layer]), int(numbers[head])) for layer, head in np.argwhere(exists)],
-        (rows[0][kept], rows[1][kept]),
-        draw_labellings(
-            labels, sources, linked, n_categories=len(categories), n=options.relabellings, seed=options.seed
-        ),
+        halves_of_effects,
+        told,
+        [[tasks[place] for place in places] for places in grown if len(np.unique(sources[places])) > 1],
         left_out,
     )
 
@@ -151,8 +166,8 @@ def labelled_study(
 def _ordered_heads(study: LabelledStudy, categories: list[str]) -> Heads:
     """Heads with a category-specific effect above 0, the largest first; for every task chosen without it."""
     ordered: Heads = {}
-    for task, others in zip(study.tasks, study.labellings.comparable, strict=True):
-        specific = specific_effects(study.effects[0][others], study.labellings.members[:1, others])[0]
+    for task, others in zip(study.tasks, study.told.labellings.comparable, strict=True):
+        specific = specific_effects(study.effects[0][others], study.told.labellings.members[:1, others])[0]
         ordered[task] = {
             name: tuple(
                 study.heads[place] for place in np.argsort(-row, kind="stable")[: curves.MOST_HEADS] if row[place] > 0

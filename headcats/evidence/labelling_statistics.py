@@ -55,18 +55,17 @@ def ablation_statistic(damage: Damages, labellings: Labellings) -> Float[np.ndar
 LEAST_SOURCES = 3
 """Own units from which on the spread of a category's damage is known."""
 
+_LEAST_SPREAD = 0.5  # of a category's own units, in standard deviations of all categories'
+
 
 def specificity_limits(
     damage: Damages, labellings: Labellings
 ) -> tuple[Float[np.ndarray, "labelling category"], Float[np.ndarray, "limit labelling category"]]:
     """Damage by a category's heads to its own units minus the mean over other categories, with a lower and upper limit.
 
-    Each limit is one of 95 % on its side, by Student's t. The variance of a category's own units is the mean of theirs
-    and of that of all categories pooled, with twice their degrees of freedom: a few units tell little of a spread. NaN
-    without own or other units; the limits also with fewer than 3 of the category's own.
-
-    References:
-        Smyth (2004), Stat. Appl. Genet. Mol. Biol. 3, 3 (variances moderated by those of other groups).
+    Each limit is one of 95 % on its side, by Student's t with the degrees of freedom of all categories' own units: a
+    few tell little of a spread, so theirs counts as at least half of that of all categories pooled. NaN without own or
+    other units; the limits also with fewer than 3 of the category's own.
     """
     by_unit, members = unit_damage(damage, labellings), labellings.unit_members
     means = mean_over(by_unit, members)
@@ -81,13 +80,13 @@ def specificity_limits(
     own_freedom = np.diagonal(freedom, 0, 1, 2)
     with np.errstate(invalid="ignore", divide="ignore"):
         pooled = own.sum(axis=1, keepdims=True) / own_freedom.sum(axis=1, keepdims=True)
-        moderated = (own / own_freedom + pooled) / 2
+        variance = np.fmax(own / own_freedom, _LEAST_SPREAD**2 * pooled)
         elsewhere = (squares * other).sum(axis=1) / (freedom * other).sum(axis=1)
-        elsewhere = np.where(np.isfinite(elsewhere), elsewhere, moderated)
+        elsewhere = np.where(np.isfinite(elsewhere), elsewhere, variance)
         n_others = ((counts > 0) & other).sum(axis=1)
         inverse = np.where(counts > 0, 1 / counts, 0.0)
-        error = np.sqrt(moderated / n_own + elsewhere * (inverse * other).sum(axis=1) / n_others**2)
-        reach = t_quantile(ALPHA, 2 * np.maximum(own_freedom, 1)) * error
+        error = np.sqrt(variance / n_own + elsewhere * (inverse * other).sum(axis=1) / n_others**2)
+        reach = t_quantile(ALPHA, np.maximum(own_freedom.sum(axis=1, keepdims=True), 1)) * error
     reach = np.where(n_own < LEAST_SOURCES, np.nan, reach)
     return estimate, np.stack([estimate - reach, estimate + reach])
 
@@ -144,5 +143,6 @@ def contrast(
 
 
 def unit_rows(rows: Rows) -> Rows:
+    """Rows of norm 1; zeros stay."""
     norm = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, norm, where=norm > 0, out=np.zeros_like(rows))

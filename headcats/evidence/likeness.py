@@ -1,5 +1,7 @@
 """Tasks whose profiles are far more alike than the rest of their category, as rewordings of one task are."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy
 from jaxtyping import Float, Int
@@ -12,22 +14,30 @@ _LEAST_NOISES = 3.0  # of the distance to others: below, tasks are alike within 
 
 
 def alike_sources(
-    first: Rows, second: Rows, labels: Int[np.ndarray, " task"], sources: Int[np.ndarray, " task"]
+    halves: tuple[Rows, Rows],
+    labels: Int[np.ndarray, " task"],
+    sources: Int[np.ndarray, " task"],
+    *,
+    apart: Sequence[bool],
 ) -> Int[np.ndarray, " task"]:
     """Numbers of the sources, where those of one category that are far more alike than its others have become one.
 
     Profiles are unit rows of effects, `u` and `v` on two halves of the items. The squared distance of two sources,
     `(u - u') (v - v')`, holds no noise on average. A group of average linkage is one source if it joins at a fifth of
     the distance at which it joins others, and that is three times the noise; so a category whose tasks are all alike
-    keeps them apart. Sources of several categories are left as they are. `first, second` (task, head).
+    keeps them apart. Left as they are: sources of several categories, and those with a task that is kept `apart`.
     """
     merged = sources.copy()
-    pure = [source for source in np.unique(sources) if len(np.unique(labels[sources == source])) == 1]
+    kept = set(sources[np.array(apart, dtype=bool)].tolist())
+    pure = [
+        source
+        for source in np.unique(sources).tolist()
+        if source not in kept and len(np.unique(labels[sources == source])) == 1
+    ]
     if len(pure) < 3:
         return merged
     u, v = (
-        unit_rows(np.stack([unit_rows(rows[sources == source]).mean(axis=0) for source in pure]))
-        for rows in (first, second)
+        unit_rows(np.stack([unit_rows(rows[sources == source]).mean(axis=0) for source in pure])) for rows in halves
     )
     cosines = u @ v.T
     own = np.diag(cosines)

@@ -113,7 +113,7 @@ def family_wise_p(statistic: Float[np.ndarray, "labelling category"]) -> Float[n
     return np.where(np.isnan(statistic), np.nan, reaching / max(1, len(statistic)))
 
 
-def standardized(statistic: Float[np.ndarray, "labelling *cell"]) -> Float[np.ndarray, "labelling *cell"]:
+def standardized(statistic: Float[np.ndarray, "labelling category"]) -> Float[np.ndarray, "labelling category"]:
     """The statistic minus its mean over labellings, in standard deviations over them; NaN where it never varies."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of cells without a number

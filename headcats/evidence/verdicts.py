@@ -57,6 +57,7 @@ def relabelling_table(
             "specificity": ("category", specificity[0]),
             "specificity_low": ("category", low[0]),
             "specificity_high": ("category", high[0]),
+            "coincide": ", ".join(told.coincide),
             "inseparable": (
                 "category",
                 np.array([", ".join(told.inseparable.get(place, ())) for place in range(len(categories))], dtype=str),

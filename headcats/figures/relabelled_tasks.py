@@ -17,13 +17,11 @@ from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped, hover
 from headcats.figures.tables import require
 
-_TESTS = {"signature": "Signature: alike effects", "causal": "Ablation: damage of its own"}
 _VARIABLES: dict[str, tuple[str, ...]] = {
-    **{f"{test}{part}": ("category",) for test in _TESTS for part in ("", "_p")},
-    **{f"{test}_maximum": ("relabelling",) for test in _TESTS},
-    "verdict": ("category",),
-    "turn_supported": ("relabelling",),
+    **dict.fromkeys(("combined", "p", "verdict"), ("category",)),
+    **dict.fromkeys(("maximum", "supported_in_turn"), ("relabelling",)),
 }
+_TITLE = "Alike effects and damage of its own, together"
 _LEVEL = 0.95
 RELABELLED = "relabelled"
 _HEIGHT, _CELL = 260, 70  # pixels
@@ -32,23 +30,22 @@ _SPREAD = 0.38  # of the dots, in cells
 
 @figure
 def relabelled_tasks(relabelling: xr.Dataset, *, palette: str = "headcats", title: str | None = None) -> PanelGrid:
-    """Statistics of every category, of both tests, beside the largest ones that relabelled tasks have in any category.
+    """Statistic of every category, beside the largest ones that relabelled tasks have in any category.
 
-    One panel per test. First column: a dot for every relabelling, at the largest statistic of any of its categories;
-    dark where the procedure would have called one of them supported. Dotted line: 5 % of these lie above it. Then the
-    true labels of each category, in its colour: filled where the category is supported.
+    First column: a dot for every relabelling, at the largest statistic of any of its categories; dark where the
+    procedure would have called one of them supported. Dotted line: 5 % of these lie above it. Then the true labels of
+    each category, in its colour: filled where the category is supported.
 
     Args:
         relabelling: As `hc.run_evidence(...)["relabelling"]` holds it, or `evidence/relabelling.nc` of a results
-            folder: `signature, signature_p, causal, causal_p, verdict (category)`, `signature_maximum, causal_maximum,
-            turn_supported (relabelling)`. 1 to 8 categories, coloured by the attribute `categories`, or without it as
-            in a suite.
+            folder: `combined, p, verdict (category)`, `maximum, supported_in_turn (relabelling)`. 1 to 8 categories,
+            coloured by the attribute `categories`, or without it as in a suite.
         palette: As in `overlap_map`.
-        title: Written above the panels.
+        title: Written above the panel.
 
     Returns:
-        The figure. `hc.figures.data(fig)` has one row per test and dot: `test` ("signature", "causal"), `label` (the
-        category, or "relabelled"), `statistic`, `p` (family-wise; NaN for relabelled tasks), `supported`.
+        The figure. `hc.figures.data(fig)` has one row per dot: `label` (the category, or "relabelled"), `statistic`,
+        `p` (family-wise; NaN for relabelled tasks), `supported`.
 
     Raises:
         DataError: a variable or dimension is missing, or no category.
@@ -59,8 +56,8 @@ def relabelled_tasks(relabelling: xr.Dataset, *, palette: str = "headcats", titl
         >>> import headcats as hc
         >>> relabelling = xr.load_dataset("results/mini-icl/evidence/relabelling.nc")
         >>> fig = hc.figures.relabelled_tasks(relabelling)
-        >>> sorted(set(hc.figures.data(fig).test))
-        ['causal', 'signature']
+        >>> len(hc.figures.data(fig)) == relabelling.sizes["relabelling"] + relabelling.sizes["category"]
+        True
 
     References:
         Westfall & Young (1993), Resampling-Based Multiple Testing, for the largest statistics; the figure is headcats'
@@ -74,28 +71,25 @@ def relabelled_tasks(relabelling: xr.Dataset, *, palette: str = "headcats", titl
     colours = named_palette(palette, suite_colours(relabelling)).categories
     frame = _frame(relabelling.sel(category=list(colours)))
     x = Axis("place", 1 + len(colours), labels=[RELABELLED, *colours], slanted=True)
-    panels = []
-    for test, name in _TESTS.items():
-        rows = frame[frame["test"] == test]
-        y = scale_over(rows["statistic"].min(), rows["statistic"].max(), "statistic", default=(-1.0, 1.0))
-        panels.append(Panel(name, [Plot(x, y, (_CELL * x.n, _HEIGHT), list(_traces(rows, colours)))]))
-    return PanelGrid(panels, frame, title, [*_caption(relabelling), *_left_out(frame)])
+    y = scale_over(frame["statistic"].min(), frame["statistic"].max(), "statistic", default=(-1.0, 1.0))
+    panel = Panel(_TITLE, [Plot(x, y, (_CELL * x.n, _HEIGHT), list(_traces(frame, colours)))])
+    return PanelGrid([panel], frame, title, [*_caption(relabelling), *_left_out(frame)])
 
 
 def _frame(relabelling: xr.Dataset) -> pd.DataFrame:
-    names = [str(name) for name in relabelling["category"].values]
-    parts = []
-    for test in _TESTS:
-        maxima = relabelling[f"{test}_maximum"].to_numpy()
-        drawn = {"label": RELABELLED, "statistic": maxima, "p": math.nan, "supported": relabelling["turn_supported"]}
-        observed = {
-            "label": names,
-            "statistic": relabelling[test].to_numpy(),
-            "p": relabelling[f"{test}_p"].to_numpy(),
-            "supported": (relabelling["verdict"] == "supported").to_numpy(),
-        }
-        parts += [pd.DataFrame({"test": test} | columns) for columns in (drawn, observed)]
-    return pd.concat(parts, ignore_index=True).astype({"supported": bool})
+    drawn = {
+        "label": RELABELLED,
+        "statistic": relabelling["maximum"].to_numpy(),
+        "p": math.nan,
+        "supported": relabelling["supported_in_turn"],
+    }
+    observed = {
+        "label": [str(name) for name in relabelling["category"].values],
+        "statistic": relabelling["combined"].to_numpy(),
+        "p": relabelling["p"].to_numpy(),
+        "supported": (relabelling["verdict"] == "supported").to_numpy(),
+    }
+    return pd.concat(map(pd.DataFrame, (drawn, observed)), ignore_index=True).astype({"supported": bool})
 
 
 def _traces(rows: pd.DataFrame, colours: dict[str, str]) -> Iterator[go.Scatter]:
@@ -131,15 +125,15 @@ def _traces(rows: pd.DataFrame, colours: dict[str, str]) -> Iterator[go.Scatter]
 
 
 def _left_out(frame: pd.DataFrame) -> Iterator[str]:
-    """Statistics that no panel shows, since there are none."""
-    for test, rows in frame[frame["statistic"].isna()].groupby("test", sort=False):
-        counted = rows["label"].value_counts(sort=False)
+    """What has no statistic to show."""
+    counted = frame.loc[frame["statistic"].isna(), "label"].value_counts(sort=False)
+    if len(counted):
         names = [pluralize(n, "relabelling") if label == RELABELLED else escaped(label) for label, n in counted.items()]
-        yield f"without a {test} statistic: {', '.join(names)}"
+        yield f"without a statistic: {', '.join(names)}"
 
 
 def _caption(relabelling: xr.Dataset) -> list[str]:
-    n, turns = relabelling.sizes["relabelling"], int(relabelling["turn_supported"].sum())
+    n, turns = relabelling.sizes["relabelling"], int(relabelling["supported_in_turn"].sum())
     return [
         f"dots: largest statistic of any category in each of {n} relabellings of the tasks",
         "dotted: 5 % of them lie above",

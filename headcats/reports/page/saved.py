@@ -90,7 +90,7 @@ def _tree(test: Path, run: RunResults) -> xr.DataTree:
     check_set(nodes.values())
     tree = xr.DataTree.from_dict(nodes)
     with as_written(str(test), again=again):
-        relabelling = nodes["/relabelling"][["verdict", "error_rate"]]
+        relabelling = nodes["/relabelling"][["verdict", "size", "inseparable"]]
         if unknown := set(relabelling["verdict"].values.tolist()) - set(VERDICTS):
             raise ValueError(f"verdict {unknown.pop()!r:.20}")
         attrs = nodes["/specificity"].attrs

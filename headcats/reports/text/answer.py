@@ -15,7 +15,9 @@ import xarray as xr
 from headcats.categories.map_result import MapResult, verdicts_of
 from headcats.categories.membership import SETTLED
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED, outcomes
-from headcats.evidence.verdicts import ALPHA, VERDICTS, damaged_more
+from headcats.evidence.findings import coincidences
+from headcats.evidence.relabelling import ALPHA
+from headcats.evidence.verdicts import VERDICTS, damaged_more
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, by_category, line
 from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
@@ -62,6 +64,7 @@ def headline(result: MapResult) -> Iterator[Finding]:
         return
     if result.evidence:
         yield line("answer.verdicts", verdicts=list(_verdicts(result.verdicts)))
+        yield from coincidences(result.evidence[0]["relabelling"].to_dataset())
     if result.inside.any():
         yield from who_serves_what(overlap, kind)
     else:

@@ -46,11 +46,12 @@ def _verdicts(nodes: dict[str, xr.Dataset]) -> Table:
         [
             name,
             row["verdict"].item(),
+            number_text(row["p"], 3),
             number_text(row["signature_difference"]),
-            number_text(row["signature_p"], 3),
-            share_text(nodes["specificity"]["specificity"].sel(category=name).item()),
-            number_text(row["causal_p"], 3),
-            str(int(nodes["specificity"]["n_units"].sel(category=name, target=name))),
+            _share(row["specificity"]),
+            _limits(row),
+            str(int(nodes["specificity"]["n_sources"].sel(category=name, target=name))),
+            row["inseparable"].item(),
             ", ".join(damaged_more(nodes["specificity"], name)),
         ]
         for name, row in by_category(nodes["relabelling"])
@@ -58,11 +59,12 @@ def _verdicts(nodes: dict[str, xr.Dataset]) -> Table:
     columns = [
         "category",
         "verdict",
+        "p",
         "likeness",
-        "p of it",
         "specificity",
-        "p of that",
-        "units",
+        "95 % limits",
+        "sources",
+        "not to be told from",
         "damages more than its own",
     ]
     return table("evidence.verdicts", columns, rows, numeric=columns[2:7])
@@ -77,12 +79,10 @@ def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:
 
 def _matrix(data: xr.Dataset) -> Table:
     targets = data["target"].values.tolist()
-    rows = []
-    for name, row in by_category(data):
-        cells = [_cell(row.sel(target=target), "damage") for target in targets]
-        cells.append(_cell(row, "specificity", "specificity_"))
-        rows += [[name, *(cell[0] for cell in cells)], ["", *(cell[1] for cell in cells)]]
-    return table("evidence.specificity", ["heads of", *targets, "specificity"], rows)
+    rows = [
+        [name, *(_share(row["damage"].sel(target=target)) for target in targets)] for name, row in by_category(data)
+    ]
+    return table("evidence.specificity", ["heads of", *targets], rows, numeric=targets)
 
 
 def _tested(data: xr.Dataset) -> Table:
@@ -93,9 +93,8 @@ def _tested(data: xr.Dataset) -> Table:
     return table("evidence.heads", ["heads of", "tested heads", "on tasks"], rows)
 
 
-def _cell(cell: xr.Dataset, name: str, ends: str = "") -> tuple[str, str]:
-    """A value and its interval."""
-    return (share_text(cell[name].item()), _ends(cell, ends)) if np.isfinite(cell[name].item()) else ("-", "")
+def _share(value: xr.DataArray) -> str:
+    return share_text(value.item()) if np.isfinite(value.item()) else "-"
 
 
 def _curves(data: xr.Dataset) -> Iterator[Finding]:
@@ -117,9 +116,9 @@ def _curves(data: xr.Dataset) -> Iterator[Finding]:
         yield line("evidence.fewer_tasks")
 
 
-def _ends(cell: xr.Dataset, prefix: str) -> str:
-    low, high = (cell[f"{prefix}{end}"].item() for end in ("low", "high"))
-    return f"{share_text(low)} to {share_text(high)}" if np.isfinite(low) else "-"
+def _limits(row: xr.Dataset) -> str:
+    low, high = (_share(row[f"specificity_{end}"]) for end in ("low", "high"))
+    return "-" if low == "-" else f"{low} to {high}"
 
 
 def _range(values: np.ndarray) -> str:
