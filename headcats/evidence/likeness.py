@@ -10,7 +10,8 @@ from headcats.evidence.labelling_statistics import Rows, unit_rows
 
 FAR_MORE_ALIKE = 0.2
 """Distance within a group of tasks, as a share of that to its nearest others, up to which they count as one source."""
-_LEAST_NOISES = 3.0  # of the distance to others: below, tasks are alike within the noise, and no group stands out
+_LEAST_NOISES = 3.0  # of the distance to others: below, no group stands out from the noise
+_WITHIN_NOISE = 0.5  # noises up to which tasks count as one source, whatever the others are
 
 
 def alike_sources(
@@ -24,8 +25,9 @@ def alike_sources(
 
     Profiles are unit rows of effects, `u` and `v` on two halves of the items. The squared distance of two sources,
     `(u - u') (v - v')`, holds no noise on average. A group of average linkage is one source if it joins at a fifth of
-    the distance at which it joins others, and that is three times the noise; so a category whose tasks are all alike
-    keeps them apart. Left as they are: sources of several categories, and those with a task that is kept `apart`.
+    the distance at which it joins others, and that is three times the noise of a distance; or at half the noise, so
+    that nothing tells its tasks apart. Left as they are: sources of several categories, and those with a task that is
+    kept `apart`. `halves` (task, head).
     """
     merged = sources.copy()
     kept = set(sources[np.array(apart, dtype=bool)].tolist())
@@ -34,7 +36,7 @@ def alike_sources(
         for source in np.unique(sources).tolist()
         if source not in kept and len(np.unique(labels[sources == source])) == 1
     ]
-    if len(pure) < 3:
+    if len(pure) < 2:
         return merged
     u, v = (
         unit_rows(np.stack([unit_rows(rows[sources == source]).mean(axis=0) for source in pure])) for rows in halves
@@ -45,24 +47,26 @@ def alike_sources(
     noise = np.sqrt(((cosines - cosines.T)[np.triu_indices(len(pure), k=1)] ** 2).mean())
     category = np.array([labels[sources == source][0] for source in pure])
     for places in (np.flatnonzero(category == label) for label in np.unique(category)):
-        for group in _groups(distances[np.ix_(places, places)], least=_LEAST_NOISES * noise):
+        for group in _groups(distances[np.ix_(places, places)], noise=noise):
             numbers = np.array(pure)[places[group]]
             merged[np.isin(sources, numbers)] = numbers.min()
     return merged
 
 
-def _groups(distances: Float[np.ndarray, "source source"], *, least: float) -> list[list[int]]:
-    """Groups of sources that are far more alike than the others, the smallest groups first."""
+def _groups(distances: Float[np.ndarray, "source source"], *, noise: float) -> list[list[int]]:
+    """Groups of sources that are alike, the smallest groups first."""
     n = len(distances)
-    if n < 3:
+    if n < 2:
         return []
     tree = scipy.cluster.hierarchy.linkage(distances[np.triu_indices(n, k=1)], "average")
     members = [[source] for source in range(n)]
     for left, right, *_ in tree:
         members.append(members[int(left)] + members[int(right)])
     joined_at = {int(child): row[2] for row in tree for child in row[:2]}
-    return [
-        members[n + step]
-        for step, row in enumerate(tree[:-1])
-        if row[2] <= FAR_MORE_ALIKE * joined_at[n + step] and joined_at[n + step] >= least
-    ]
+    return [members[n + step] for step, row in enumerate(tree) if _is_alike(row[2], joined_at.get(n + step), noise)]
+
+
+def _is_alike(within: float, beyond: float | None, noise: float) -> bool:
+    """True for a group that joins at a distance `within`, and others at one `beyond`; None for a whole category."""
+    stands_out = beyond is not None and beyond >= _LEAST_NOISES * noise and within <= FAR_MORE_ALIKE * beyond
+    return within <= _WITHIN_NOISE * noise or stands_out
