@@ -14,11 +14,11 @@ from headcats.evidence.chosen_heads import chosen_sets
 from headcats.evidence.damage import measure_damage
 from headcats.evidence.held_out import Options, labelled_study
 from headcats.evidence.specificity import tested_categories
-from headcats.evidence.verdicts import ALPHA, NOT_SUPPORTED, SUPPORTED
 from headcats.results.run_results import RunResults
 from headcats.study.evidence_run import held_out_prompts, scores_of_halves
 from headcats.study.restore import restored_model, restored_study
 from headcats.sweeps.tree import HeadSet
+from recovery_parts.label_worlds import outcomes
 
 PROMPTS = 16
 
@@ -42,20 +42,13 @@ class Bench:
         names = rng.permutation([self.held.category_of[task] for task in tasks])
         category_of = {**self.held.category_of, **dict(zip(tasks, names.tolist(), strict=True))}
         study = labelled_study(replace(self.held, category_of=category_of), self.halves, self.categories, self.options)
-        chosen = dict(zip(study.tasks, chosen_sets(study.effects[0], study.labellings, study.heads), strict=True))
+        chosen = dict(zip(study.tasks, chosen_sets(study.effects[0], study.told.labellings, study.heads), strict=True))
         for task, (sets, _) in chosen.items():
             self._measure(task, sets)
         shares = {task: np.array([self.damages[task][heads] for heads in sets]) for task, (sets, _) in chosen.items()}
-        tested, _ = tested_categories(
-            study.effects, study.labellings, chosen, shares, categories=self.categories, measured={}
+        return outcomes(
+            tested_categories(study.effects, study.told, chosen, shares, categories=self.categories, measured={})[0]
         )
-        return {
-            "supported": (tested["verdict"] == SUPPORTED).values.tolist(),
-            "not_supported": (tested["verdict"] == NOT_SUPPORTED).values.tolist(),
-            "signature": (tested["signature_p"] <= ALPHA).values.tolist(),
-            "causal": (tested["causal_p"] <= ALPHA).values.tolist(),
-            "error_rate": tested["error_rate"].item(),
-        }
 
     def _measure(self, task: str, sets: list[HeadSet]) -> None:
         known = self.damages[task]

@@ -257,7 +257,7 @@ NULL: dict[str, World] = {
     "heterogeneous tasks, labels dealt, 10 tasks": partial(dealt, effect=0.2, tasks=10),
     "the same, heads of unequal noise": _unequal_noise,
 }
-"""Name -> a world in which the labels mean nothing, or nothing but how easily tasks break or which words they ask of."""
+"""Name -> a world in which labels mean nothing, or only how easily tasks break or which words they are about."""
 CONFOUNDED: dict[str, World] = {
     "two of four categories have another corruption": partial(corrupted, shuffled=(2, 3)),
     "one of four categories has another corruption": partial(corrupted, shuffled=(3,)),

@@ -128,13 +128,13 @@ def _circuits(chosen: argparse.Namespace, note: Note) -> Part:
     return report(note=note)
 
 
-def _labels(chosen: argparse.Namespace, note: Note) -> Part:
+def _labels(chosen: argparse.Namespace, note: Note, report: Callable = labels.report, default: int = 200) -> Part:
     study = LabelStudy(tasks=4, relabellings=39) if chosen.quick else LabelStudy()
 
     def repeated(measure: Callable, name: str) -> list:
-        return _repeated(chosen, measure, name, note, default=400)
+        return _repeated(chosen, measure, name, note, default=default)
 
-    return labels.report(study, repeated)
+    return report(study, repeated)
 
 
 def _partitions(chosen: argparse.Namespace, note: Note) -> Part:
@@ -154,6 +154,7 @@ WORKS: dict[str, Callable[[argparse.Namespace, Note], Part]] = {
     "toys": _toys,
     "circuits": _circuits,
     "labels": _labels,
+    "power": partial(_labels, report=labels.power, default=50),
     "partitions": _partitions,
 }
 _TRIPLES = "`fdr(alpha=0.05, min_effect=0)`; in each cell min_tasks 1 / half / n; – where there is nothing to find."
@@ -198,11 +199,11 @@ def _facts(chosen: argparse.Namespace, work: str) -> list[str]:
         ", ".join([f"Python {platform.python_version()}", *versions, f"headcats {headcats.__version__}"]),
         f"`{' '.join(words)}`",
     ]
-    if work == "labels":
-        facts.append(f"Unless a row says otherwise: four categories, 48 heads, {_listed(LabelStudy())}")
+    if work in ("labels", "power"):
+        facts.append(f"Unless a row says otherwise: four categories, 64 heads, {_listed(LabelStudy())}")
     elif work not in ("toys", "circuits", "partitions"):
         facts.append(f"Unless a row says otherwise: {_listed(_design(chosen))}")
-    if work not in ("toys", "circuits", "null", "labels", "partitions"):
+    if work not in ("toys", "circuits", "null", "labels", "power", "partitions"):
         facts.append(f"Planted heads (see `recovery_parts/worlds.py`): {_listed(_world(chosen))}")
     return facts
 
