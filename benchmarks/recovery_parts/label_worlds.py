@@ -52,6 +52,7 @@ class Truth:
     covariates: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     reacts: Float[np.ndarray, " task"] | None = None  # how much a task reacts to everything, noise among it
     noise: Float[np.ndarray, " head"] | None = None  # of every head, in multiples of the study's
+    grouped: bool = False  # the user names a group for every task, so tasks are told apart however alike they are
 
 
 World = Callable[[LabelStudy, Generator], Truth]
@@ -79,13 +80,18 @@ def _own_heads(labels: np.ndarray, rng: Generator, categories: int = 4, effect: 
     return effects
 
 
+def _generic_and_own(labels: np.ndarray, rng: Generator, *, effect: float) -> Effects:
+    """Generic heads, and heads of their own for three of four categories."""
+    return _generic(len(labels), rng) + _own_heads(labels, rng, 3, effect)
+
+
 def _by_task(effects: Effects, rng: Generator, spread: float) -> Effects:
     return effects * np.exp(rng.normal(0, spread, len(effects)))[:, None]
 
 
-def _plain(make: Callable[[np.ndarray, Generator], Effects]) -> World:
+def _plain(make: Callable[[np.ndarray, Generator], Effects], *, grouped: bool = False) -> World:
     """World of unrelated tasks, of which nothing else is known."""
-    return lambda study, rng: Truth(make(study.labels, rng), study.labels)
+    return lambda study, rng: Truth(make(study.labels, rng), study.labels, grouped=grouped)
 
 
 def _ceiling(study: LabelStudy, rng: Generator) -> Truth:
@@ -265,11 +271,14 @@ CONFOUNDED: dict[str, World] = {
 }
 """Name -> a world in which a property of tasks goes with their labels and does all that labels seem to do."""
 POWER: dict[str, World] = {
-    "three heads of its own, .1": _plain(_own_heads),
-    "three heads of its own, .05": _plain(lambda labels, rng: _own_heads(labels, rng, effect=0.05)),
-    "the same among generic heads": _plain(lambda labels, rng: _generic(len(labels), rng) + _own_heads(labels, rng)),
+    "three heads of its own, .1, the same on all tasks": _plain(_own_heads),
+    "the same, each task named as a group": _plain(_own_heads, grouped=True),
+    "the same, .05": _plain(lambda labels, rng: _own_heads(labels, rng, effect=0.05), grouped=True),
+    "the same, .1 among generic heads": _plain(
+        lambda labels, rng: _generic(len(labels), rng) + _own_heads(labels, rng), grouped=True
+    ),
     "the same, fragility by task": _plain(
-        lambda labels, rng: _by_task(_generic(len(labels), rng) + _own_heads(labels, rng), rng, 0.5)
+        lambda labels, rng: _by_task(_generic(len(labels), rng) + _own_heads(labels, rng), rng, 0.5), grouped=True
     ),
     **{
         f"heterogeneous tasks, own effect {effect:g}, {tasks} tasks": partial(heterogeneous, effect=effect, tasks=tasks)
@@ -278,16 +287,13 @@ POWER: dict[str, World] = {
 }
 """Name -> a world in which every category has heads of its own."""
 PARTLY: dict[str, World] = {
-    "three of four have heads of their own, .1": _plain(
-        lambda labels, rng: _generic(len(labels), rng) + _own_heads(labels, rng, 3)
-    ),
-    "three of four have heads of their own, .3": _plain(
-        lambda labels, rng: _generic(len(labels), rng) + _own_heads(labels, rng, 3, 0.3)
-    ),
-    **{
-        f"three of four, heterogeneous, {effect:g}": partial(heterogeneous, effect=effect, tasks=5, without=1)
-        for effect in (0.3, 0.6, 1.0)
-    },
+    f"three of four have heads of their own, {effect:g}, each task named as a group": _plain(
+        partial(_generic_and_own, effect=effect), grouped=True
+    )
+    for effect in (0.1, 0.3)
+} | {
+    f"three of four, heterogeneous, {effect:g}": partial(heterogeneous, effect=effect, tasks=5, without=1)
+    for effect in (0.3, 0.6, 1.0)
 }
 """Name -> a world in which the last category has none."""
 WORLDS = NULL | CONFOUNDED | POWER | PARTLY
@@ -309,7 +315,7 @@ def of_truth(truth: Truth, study: LabelStudy, rng: Generator) -> dict[str, Any]:
     sources = np.arange(len(labels)) if truth.sources is None else truth.sources
     told = told_apart(
         labels,
-        alike_sources((chosen_on, matched), labels, sources, apart=[False] * len(labels)),
+        alike_sources((chosen_on, matched), labels, sources, apart=[truth.grouped] * len(labels)),
         None,
         truth.covariates,
         n_categories=n_categories,
