@@ -10,6 +10,7 @@ from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson
 from headcats.cli.console import tell
 from headcats.cli.options import takes_fields
+from headcats.evidence.power import power_findings
 from headcats.results.finding import Finding, line, paragraph, table
 from headcats.study.options import StudyOptions
 
@@ -46,7 +47,8 @@ def plan_command(
 
     Keys of `--json`: `shape` (`name`, `n_layers`, `n_heads`, `n_kv_heads`, `d_model`, `d_head`, `d_mlp`, `d_vocab`,
     `mlp_matrices`, `tied`), `hardware` (`name`, `memory`, `rate`, `source`), `dtype`, `devices`, `devices_per_copy`,
-    `copies`, `n_tasks`, `n_prompts` (of all tasks), `tokens` (of a prompt), `written_by`, `weights`, and `parts`, a row
+    `copies`, `n_tasks`, `n_prompts` (of all tasks), `n_items` (of a task), `sources`
+    (independent ones by category), `tokens` (of a prompt), `written_by`, `weights`, and `parts`, a row
     for the unpatched runs, one for each method, and their sum ("together"): `part`, `flops`, `hours` (from start to
     end), `memory` (of one device). Sizes are in bytes.
     """
@@ -94,4 +96,5 @@ def _findings(planned: "Resources") -> Iterator[Finding]:
         yield line("plan.spread", per_copy=planned.devices_per_copy, copies=planned.copies)
     yield line("plan.prompts", tokens=planned.tokens, written_by=planned.written_by)
     yield line("plan.rate", source=planned.hardware.source, rate=f"{planned.hardware.rate / 1e12:.3g}")
+    yield from power_findings(planned.sources, [planned.n_items])
     yield line("plan.left_out")

@@ -2,15 +2,18 @@
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 
 from headcats.base.errors import DataError, OptionError, UnknownNameError, check_count, pluralize, unknown_name_message
 from headcats.base.registry import lookup, names
+from headcats.evidence.power import own_sources
 from headcats.models.transformers_model import read_tokenizer
 from headcats.scale.costs import UNPATCHED, Counting, bridge_sizes, is_planned
 from headcats.scale.shape import ModelShape, find_shape
@@ -109,6 +112,8 @@ class Resources:
         copies: Copies of the model, which share the prompts.
         n_tasks: Scored tasks.
         n_prompts: Scored prompts of all tasks together.
+        n_items: Query items of the median task.
+        sources: Independent sources of every category, which decide what `headcats evidence` can find.
         tokens: Mean number of tokens of a prompt.
         written_by: Whose tokenizer wrote the prompts.
         weights: Bytes of the weights of one copy.
@@ -125,6 +130,8 @@ class Resources:
     copies: int
     n_tasks: int
     n_prompts: int
+    n_items: float
+    sources: Mapping[str, int]
     tokens: float
     written_by: str
     weights: int
@@ -205,6 +212,7 @@ def plan(
     flops, hours, most = zip(*rows.values(), strict=True)
     rows[TOGETHER] = (sum(flops), sum(hours), max(most))
     lengths = [batch.length for batch in counting.batches for _ in range(len(batch))]
+    scored = {task.name: batches for task in study.tasks if (batches := preparation.of(task.name).scored)}
     return Resources(
         shape=model_shape,
         hardware=device,
@@ -212,8 +220,15 @@ def plan(
         devices=devices,
         devices_per_copy=per_copy,
         copies=copies,
-        n_tasks=sum(bool(preparation.of(task.name).scored) for task in study.tasks),
+        n_tasks=len(scored),
         n_prompts=len(lengths),
+        n_items=float(
+            np.median([len({item for batch in batches for item in batch.items}) for batches in scored.values()])
+        ),
+        sources=own_sources(
+            {task: study.sources.labels[task] for task in scored},
+            {task.name: study.suite.category_of(task).name for task in study.tasks},
+        ),
         tokens=sum(lengths) / len(lengths),
         written_by=written_by,
         weights=counting.sizes.weights,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headcats.base.errors import pluralize
+from headcats.evidence.power import own_sources, power_findings
 from headcats.results.finding import Finding, Prompts, Table, interval_text, line, number_text, paragraph, table
 from headcats.results.records import COUNTED, LONG_ANSWER, DropCounts, TaskRecord
 
@@ -137,7 +138,13 @@ def validation_findings(
     if prompted:
         usable = sum(not record.refusal for record in prompted.values())
         yield paragraph("validation.scored", usable=usable, n=len(prompted))
-        yield from source_findings({name: record for name, record in prompted.items() if not record.refusal})
+        used = {name: record for name, record in prompted.items() if not record.refusal}
+        yield from source_findings(used)
+        sources = own_sources(
+            {name: record.independent_source for name, record in used.items()},
+            {name: record.category for name, record in used.items()},
+        )
+        yield from power_findings(sources, (record.n_items or 0 for record in used.values()))
     if spoken:
         yield _conclusion(spoken)
 

@@ -1,0 +1,58 @@
+"""Chance that a category is supported, before anything is run: from simulated studies with tasks that differ."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from headcats.results.finding import Finding, line
+
+TYPICAL = 0.2
+"""Effect of a category's own heads, in shares of the gap, that the chances are for."""
+ENOUGH = 10
+"""Sources per category that the chance is compared with."""
+SOURCES, CATEGORIES, ITEMS = (3, 4, 5, 6, 8, 10, 15), (2, 4), (16, 64)
+# By categories, query items per task and sources per category; `benchmarks/recovery.py --work power`.
+CHANCES = np.array(
+    [
+        [[0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00], [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00]],
+        [[0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00], [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00]],
+    ]
+)
+
+
+def own_sources(source_of: Mapping[str, str], category_of: Mapping[str, str]) -> dict[str, int]:
+    """Category -> its number of independent sources; of a source with several categories every task counts."""
+    categories: dict[str, set[str]] = {}
+    for task, source in source_of.items():
+        categories.setdefault(source, set()).add(category_of[task])
+    counted: dict[str, set[tuple[str, str]]] = {}
+    for task, source in source_of.items():
+        alone = task if len(categories[source]) > 1 else ""
+        counted.setdefault(category_of[task], set()).add((source, alone))
+    return {category: len(sources) for category, sources in counted.items()}
+
+
+def chance_of_support(n_sources: int, *, n_categories: int, n_items: float) -> float:
+    """Chance that a category whose own heads have an effect of .2 is supported; 0 below 3 sources or 2 categories.
+
+    Interpolated in sources, categories and the logarithm of items; what lies beyond the table counts as its end.
+    """
+    if n_sources < SOURCES[0] or n_categories < CATEGORIES[0]:
+        return 0.0
+    by_sources = np.apply_along_axis(lambda row: np.interp(n_sources, SOURCES, row), 2, CHANCES)
+    by_items = [np.interp(np.log(n_items), np.log(ITEMS), row) for row in by_sources]
+    return float(np.interp(n_categories, CATEGORIES, by_items))
+
+
+def power_findings(sources: Mapping[str, int], n_items: Iterable[float]) -> list[Finding]:
+    """What `headcats evidence` can be expected to find, given sources by category and query items of every task."""
+    items = [n for n in n_items if n]
+    if len(sources) < 2 or not items:
+        return []
+    sizes = {"n_categories": len(sources), "n_items": float(np.median(items))}
+    each = [
+        line("power.category", category=category, n=n, chance=chance_of_support(n, **sizes))
+        for category, n in sources.items()
+    ]
+    enough = chance_of_support(ENOUGH, **sizes)
+    return [line("power.chances", categories=each, effect=TYPICAL, n=ENOUGH, enough=enough)]
