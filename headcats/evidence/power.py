@@ -1,5 +1,6 @@
 """Chance that a category is supported, before anything is run: from simulated studies with tasks that differ."""
 
+import functools
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -49,10 +50,7 @@ def power_findings(sources: Mapping[str, int], n_items: Iterable[float]) -> list
     items = [n for n in n_items if n]
     if len(sources) < 2 or not items:
         return []
-    sizes = {"n_categories": len(sources), "n_items": float(np.median(items))}
-    each = [
-        line("power.category", category=category, n=n, chance=chance_of_support(n, **sizes))
-        for category, n in sources.items()
-    ]
-    enough = chance_of_support(ENOUGH, **sizes)
+    chance = functools.partial(chance_of_support, n_categories=len(sources), n_items=float(np.median(items)))
+    each = [line("power.category", category=category, n=n, chance=chance(n)) for category, n in sources.items()]
+    enough = chance(ENOUGH)
     return [line("power.chances", categories=each, effect=TYPICAL, n=ENOUGH, enough=enough)]

@@ -213,6 +213,7 @@ def plan(
     rows[TOGETHER] = (sum(flops), sum(hours), max(most))
     lengths = [batch.length for batch in counting.batches for _ in range(len(batch))]
     scored = {task.name: batches for task in study.tasks if (batches := preparation.of(task.name).scored)}
+    items = [len({item for batch in batches for item in batch.items}) for batches in scored.values()]
     return Resources(
         shape=model_shape,
         hardware=device,
@@ -222,9 +223,7 @@ def plan(
         copies=copies,
         n_tasks=len(scored),
         n_prompts=len(lengths),
-        n_items=float(
-            np.median([len({item for batch in batches for item in batch.items}) for batches in scored.values()])
-        ),
+        n_items=float(np.median(items)),
         sources=own_sources(
             {task: study.sources.labels[task] for task in scored},
             {task.name: study.suite.category_of(task).name for task in study.tasks},
