@@ -38,11 +38,11 @@ def test_what_infers_has_its_null_unit_rate_and_what_holds_it():
     assert set(kinds) == set(templates())
     for kind in set(kinds.values()) - {"# Descriptions: nothing is inferred."}:
         inferred = re.fullmatch(r"# null.*; held by: (\S+)(?: \((.+)\))?", kind)
-        assert inferred and "unit" in kind and "rate" in kind, [id for id in kinds if kinds[id] == kind]
+        assert inferred, kind
+        assert {"unit", "rate"} <= set(re.findall(r"\w+", kind)), kind
         holder = (Path(__file__).parents[2] / inferred[1]).read_text(encoding="utf-8")
-        assert not inferred[2] or any(
-            all(part in row for part in inferred[2].split(", ")) for row in holder.splitlines()
-        )
+        row = (inferred[2] or "").split(", ")
+        assert any(all(part in text for part in row) for text in holder.splitlines()), kind
 
 
 def test_every_identifier_has_a_template():

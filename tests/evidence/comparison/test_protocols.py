@@ -1,7 +1,6 @@
 """All protocols of some results, judged by one rule: names, controls, screens, and what cannot be judged."""
 
 import json
-import re
 import warnings
 
 import numpy as np
