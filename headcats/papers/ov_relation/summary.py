@@ -25,7 +25,7 @@ def summary(block: xr.Dataset) -> list[str]:
     passing = f"{int(reached.any(('layer', 'head')).sum())} of {n_tasks} relations reach the bar"
     bar = f"score at least {least:g} and at least the {percentile:g}th percentile of that with permuted targets"
     by_chance = float(block["by_chance"].sum())
-    lines = [f"{passing} by at least one of {n_heads} heads, with permuted targets {by_chance:.1f} would ({bar})."]
+    lines = [f"{passing} in at least one of {n_heads} heads, with permuted targets {by_chance:.1f} would ({bar})."]
     categories = list(dict.fromkeys(str(name) for name in block["category"].values if str(name)))
     if categories:
         counts = {name: int(reached[(block["category"] == name).values].any("task").sum()) for name in categories}

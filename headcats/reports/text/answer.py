@@ -83,7 +83,9 @@ def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Find
             more=line("answer.more_shared", n=n_more) if n_more else None,
             chance=line("answer.as_chance") if _chance(overlap, shared[0])["p"] > ALPHA else None,
         )
-    groups_of = {name: [group for group in sets if group.categories == (name,)] for name in names}
+    # Unmarked heads last, or the mark behind the others would seem to be theirs too.
+    single = sorted((group for group in sets if len(group.categories) == 1), key=lambda group: -group.undecided)
+    groups_of = {name: [group for group in single if group.categories == (name,)] for name in names}
     counted = [
         line("answer.of_one", category=name, heads=[_named(group.heads, group.undecided) for group in of_name])
         for name, of_name in groups_of.items()

@@ -85,9 +85,9 @@ def of_one(finding):
 
 
 def test_heads_of_one_category_are_named_with_the_others_in_which_they_are_undecided():
-    (one,) = headline(maps(a_map([[1, 1, -1], [0, -1, 1], [0, -1, 0]], np.ones((3, 3)))))
-    assert of_one(one) == {"Algorithmic": {2: ["L0H0"], 0: ["L0H1"]}, "Knowledge": {1: ["L0H2"]}}
-    assert "L0H0 (undecided in 2), L0H1; Knowledge L0H2 (undecided in 1)" in str(one)
+    (one,) = headline(maps(a_map([[1, 1, -1], [-1, 0, 1], [-1, 0, 0]], np.ones((3, 3)))))
+    assert of_one(one) == {"Algorithmic": {2: ["L0H1"], 0: ["L0H0"]}, "Knowledge": {1: ["L0H2"]}}
+    assert "L0H1 (undecided in 2), L0H0; Knowledge L0H2 (undecided in 1)" in str(one)
 
 
 def test_every_category_is_named_or_counted_once():
