@@ -13,7 +13,6 @@ from headcats.cli.answer import Answer, put
 from headcats.cli.arguments import AsJson, Details, Effect, Folder, Metric, ModelOfResults, SuiteOfResults
 from headcats.cli.console import note_unfinished
 from headcats.cli.map_answer import short_run
-from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
 from headcats.reports.text.suggestions import check_scored
 from headcats.reports.text.tasks import source_findings
@@ -50,7 +49,7 @@ def evidence_command(
     - `headcats evidence results/mini-icl --method mean_ablation --relabellings 1000`
 
     Keys of `--json`: `options` (with the defaults that were taken), `reading` (the sentences), `verdicts` (of every
-    `category`: `verdict`, `p`, `inseparable`, `damaged_more`), `size`, `size_error`, `tables` (each as
+    `category`: `verdict`, `p`, `inseparable`), `size`, `size_error`, `tables` (each as
     `xarray.Dataset.from_dict` reads it), `folder`, `files`.
     """
     # A misspelt value should not wait until the model is loaded.
@@ -98,7 +97,6 @@ def _numbers(evidence: xr.DataTree) -> dict[str, Any]:
             {
                 "category": name,
                 **{column: row[column].item() for column in ("verdict", "p", "inseparable")},
-                "damaged_more": damaged_more(tables["specificity"], name),
             }
             for name, row in by_category(table)
         ],

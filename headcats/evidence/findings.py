@@ -7,7 +7,7 @@ import xarray as xr
 
 from headcats.evidence.labelling_statistics import LEAST_SOURCES
 from headcats.evidence.relabelling import ALPHA, LEAST_LABELLINGS
-from headcats.evidence.verdicts import INCONCLUSIVE, damaged_more
+from headcats.evidence.verdicts import INCONCLUSIVE
 from headcats.results.finding import Finding, by_category, line
 
 
@@ -66,10 +66,6 @@ def _why_untested(row: xr.Dataset) -> Finding:
 def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
     """The p, both statistics and the difference in damage, and what to know beside them."""
     cost, difference = damage["damage"].sel(target=name).item(), row["specificity"].item()
-    targets = [
-        line("evidence.target", target=target, damage=damage["damage"].sel(target=target).item())
-        for target in damaged_more(damage, name)
-    ]
     n_own = int(damage["n_sources"].sel(target=name))
     limits = line("evidence.limits", low=row["specificity_low"].item(), high=row["specificity_high"].item())
     return line(
@@ -86,5 +82,4 @@ def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
         elsewhere=cost - difference,
         difference=difference,
         limits=line("evidence.too_few", n=n_own) if n_own < LEAST_SOURCES else limits,
-        more=line("evidence.damage_more", targets=targets, category=name) if targets else None,
     )

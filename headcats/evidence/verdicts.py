@@ -88,10 +88,3 @@ def verdict(row: xr.Dataset) -> str:
         return NOT_SUPPORTED
     passed = row["p"].item() <= ALPHA and row["specificity_low"].item() > 0
     return SUPPORTED if passed else INCONCLUSIVE
-
-
-def damaged_more(table: xr.Dataset, category: str) -> list[str]:
-    """Categories whose tasks a category's heads damage notably more than its own; `table` may be its row alone."""
-    row = table["damage"].sel(category=category) if "category" in table["damage"].dims else table["damage"]
-    least = max(row.sel(target=category).item() + NOTABLE, NOTABLE)
-    return [target for target in row["target"].values.tolist() if row.sel(target=target).item() > least]

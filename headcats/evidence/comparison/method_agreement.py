@@ -1,7 +1,6 @@
 """How far methods agree on the heads of a group: by the order of all heads, and by the heads on top."""
 
 import itertools
-from collections.abc import Iterator
 
 import numpy as np
 import scipy
@@ -10,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from headcats.base.errors import DataError, check_count
 from headcats.results.finding import Finding, line
-from headcats.results.head_axes import cell_name, head_coords, unit_of
+from headcats.results.head_axes import head_coords
 from headcats.statistics.agreement import pairwise
 from headcats.statistics.multiplicity import benjamini_hochberg
 from headcats.statistics.random_streams import stream
@@ -18,7 +17,6 @@ from headcats.statistics.random_streams import stream
 LEVEL = 0.05
 DRAWS = 4_999
 LEAST_TOP = 4
-_DISPUTED = 2
 _DIMS = ("method", "group", "layer", "head")
 _ROUNDING = 1e-9  # of correlations that are the same
 _AT_A_TIME = 2**22  # numbers
@@ -44,9 +42,8 @@ def method_agreement(strength: xr.Dataset, *, draws: int = DRAWS, seed: int = 0)
     Returns:
         `rank_correlation, layer_correlation, p_value, q_value, top_overlap, top_chance, n_heads (group, method,
         other)`: NaN where a method has no number in the group or is constant there, q by Benjamini-Hochberg over groups
-        x pairs. `rank (group, method, layer, head)`, 1 for the strongest, ties sharing their mean; `spread (group,
-        layer, head)`: largest minus smallest rank, NaN below two methods. Coordinates and attributes of `strength`,
-        with `top`, `draws`, `reading` (sentences, one a line).
+        x pairs. `rank (group, method, layer, head)`, 1 for the strongest, ties sharing their mean. Coordinates and
+        attributes of `strength`, with `top`, `draws`, `reading` (sentences, one a line).
 
     Raises:
         DataError: No strengths, or fewer than two methods.
@@ -96,12 +93,8 @@ def method_agreement(strength: xr.Dataset, *, draws: int = DRAWS, seed: int = 0)
         coords={"group": groups, "method": methods, "other": methods},
     )
     ranks = scipy.stats.rankdata(-values.transpose(1, 0, 2), nan_policy="omit", axis=-1)
-    per_head = ("group", "method", "layer", "head")
     table = table.assign_coords(head_coords(strength))
-    table["rank"] = (per_head, ranks.reshape(*ranks.shape[:2], *shape))
-    spread = np.fmax.reduce(ranks, axis=1) - np.fmin.reduce(ranks, axis=1)
-    spread = np.where(np.isfinite(ranks).sum(axis=1) >= 2, spread, np.nan)
-    table["spread"] = (("group", "layer", "head"), spread.reshape(len(groups), *shape))
+    table["rank"] = (("group", "method", "layer", "head"), ranks.reshape(*ranks.shape[:2], *shape))
     along = [name for name in strength.coords if name != "method" and strength[name].dims == ("method",)]
     table = table.assign_coords({name: strength[name] for name in along})
     table.attrs = {**strength.attrs, "top": top, "draws": draws}
@@ -155,7 +148,7 @@ def _within_layers(
 
 
 def _findings(table: xr.Dataset) -> list[Finding]:
-    """Findings on agreement and on the heads that methods rank most differently; none says more than its numbers."""
+    """Findings on agreement; none says more than its numbers."""
     methods, groups = ([str(name) for name in table[axis].values] for axis in ("method", "group"))
     n_heads = int(table["n_heads"].max())
     findings = [
@@ -177,28 +170,7 @@ def _findings(table: xr.Dataset) -> list[Finding]:
     for method, present in zip(methods, has_numbers.T, strict=True):
         if not present.all():
             findings.append(line("method_agreement.silent", method=method, groups=np.array(groups)[~present].tolist()))
-    for group in groups:
-        if heads := list(_disputed(table.sel(group=group), methods)):
-            findings.append(line("method_agreement.differing", group=group, heads=heads))
     return [*findings, line("method_agreement.caution")]
-
-
-def _disputed(table: xr.Dataset, methods: list[str]) -> Iterator[Finding]:
-    """The heads of a group that methods rank most differently, and which methods rank them highest and lowest."""
-    stacked = table[["spread", "rank"]].stack(place=("layer", "head"))
-    spread, ranks = stacked["spread"].values, stacked["rank"].transpose("method", "place").values
-    order = np.argsort(-np.nan_to_num(spread, nan=-1.0), kind="stable")[:_DISPUTED]
-    for place in (place for place in order if np.isfinite(spread[place])):
-        layer, head = stacked["place"].values[place]
-        high, low = int(np.nanargmin(ranks[:, place])), int(np.nanargmax(ranks[:, place]))
-        yield line(
-            "method_agreement.head",
-            head=cell_name(layer, head, unit_of(table)),
-            high=methods[high],
-            high_rank=ranks[high, place],
-            low=methods[low],
-            low_rank=ranks[low, place],
-        )
 
 
 def _pair(table: xr.Dataset, pair: tuple[int, int]) -> Finding:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from headcats.evidence.verdicts import damaged_more
 from headcats.results.finding import (
     Finding,
     Table,
@@ -52,7 +51,6 @@ def _verdicts(nodes: dict[str, xr.Dataset]) -> Table:
             _limits(row),
             str(int(nodes["specificity"]["n_sources"].sel(category=name, target=name))),
             row["inseparable"].item(),
-            ", ".join(damaged_more(nodes["specificity"], name)),
         ]
         for name, row in by_category(nodes["relabelling"])
     ]
@@ -65,7 +63,6 @@ def _verdicts(nodes: dict[str, xr.Dataset]) -> Table:
         "95 % limits",
         "sources",
         "not to be told from",
-        "damages more than its own",
     ]
     return table("evidence.verdicts", columns, rows, numeric=columns[2:7])
 
