@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from headcats.base.errors import OptionError
 from headcats.categories.argument_checks import SCORES, check_is
@@ -20,6 +20,7 @@ LEAST_SOURCES = 4
 """Independent sources that a category needs to take part."""
 RELABELLINGS = 1000
 _SEED = 0
+_AT_A_TIME = 50  # labellings
 _ROUNDING = 1e-9  # of statistics and spreads that are the same
 _PAIR, _GRID = ("category", "other"), ("layer", "head")
 
@@ -95,33 +96,45 @@ def _relabelled(
     effects = np.concatenate(means).reshape(sum(map(len, means)), -1)
     effects = effects - effects.mean(axis=0)
     labels, draws = np.repeat(np.arange(len(means)), [len(sources) for sources in means]), stream(_SEED, "differences")
-    difference, error = _contrasts(effects, labels)
-    ratio = np.abs(difference) / error
-    largest = [np.nanmax(ratio, initial=0)]
-    for _ in range(RELABELLINGS - 1):
-        moved, spread = _contrasts(effects, draws.permutation(labels))
-        largest.append(np.nanmax(np.abs(moved) / spread, initial=0))
+    drawn = np.stack([labels, *(draws.permutation(labels) for _ in range(RELABELLINGS - 1))])
+    parts = np.array_split(drawn, 1 + RELABELLINGS // _AT_A_TIME)
+    largest = np.concatenate([_ratios(effects, part)[0].max(axis=(1, 2), initial=0) for part in parts])
+    ratio, difference, error = (grids[0] for grids in _ratios(effects, drawn[:1]))
     ordered = np.sort(largest)
     p_value = 1 - np.searchsorted(ordered, ratio - _ROUNDING) / RELABELLINGS
     reach = ordered[-1 - math.floor(alpha * RELABELLINGS + _ROUNDING)] * error
-    values = {"difference": difference, "low": difference - reach, "high": difference + reach, "p_value": p_value}
-    return {name: np.where(np.isnan(ratio), np.nan, numbers) for name, numbers in values.items()}
+    first, second = np.triu_indices(len(means), 1)
+    table = {}
+    for name, values, mirrored in (
+        ("difference", difference, -difference), ("low", difference - reach, -difference - reach),
+        ("high", difference + reach, reach - difference), ("p_value", p_value, p_value),
+    ):  # fmt: skip
+        table[name] = np.full((len(means), len(means), effects.shape[1]), np.nan)
+        table[name][first, second], table[name][second, first] = values, mirrored
+        table[name][..., ~_varies(effects)] = np.nan
+    return table
 
 
-def _contrasts(
-    effects: Float[np.ndarray, "source cell"], labels: Int[np.ndarray, " source"]
-) -> tuple[Float[np.ndarray, "category other cell"], Float[np.ndarray, "category other cell"]]:
-    """Differences of the means of categories and their standard errors; NaN for errors without spread.
+def _varies(effects: Float[np.ndarray, "source cell"]) -> Bool[np.ndarray, " cell"]:
+    return (effects**2).sum(axis=0) > _ROUNDING**2  # not so where a source has no number, either
 
-    `effects` have mean 0 over sources.
+
+def _ratios(
+    effects: Float[np.ndarray, "source cell"], labels: Int[np.ndarray, "labelling source"]
+) -> tuple[Float[np.ndarray, "labelling pair cell"], ...]:
+    """Size of every difference between two categories in standard errors, the difference and the error.
+
+    `effects` have mean 0 over sources. Ratios are 0 where they do not vary.
     """
-    members = (labels == np.arange(labels.max() + 1)[:, None]).astype(float)
-    sizes = members.sum(axis=1)
+    members = (labels[:, None] == np.arange(labels.max() + 1)[:, None]).astype(float)
+    sizes = members[0].sum(axis=1)
     means = members @ effects / sizes[:, None]
+    first, second = np.triu_indices(len(sizes), 1)
+    difference = means[:, first] - means[:, second]
     total = (effects**2).sum(axis=0)
     # Never quite 0, as it can be where effects take few values.
-    within = np.maximum(total - sizes @ means**2, _ROUNDING * total) / (len(labels) - len(sizes))
-    within[total <= _ROUNDING**2] = np.nan
-    error = np.sqrt((1 / sizes[:, None] + 1 / sizes)[..., None] * within)
-    error[np.diag_indices(len(sizes))] = np.nan
-    return means[:, None] - means, error
+    within = np.maximum(total - (sizes[:, None] * means**2).sum(axis=1), _ROUNDING * total)
+    within /= len(effects) - len(sizes)
+    error = np.sqrt(within[:, None] * (1 / sizes[first] + 1 / sizes[second])[:, None])
+    ratio = np.zeros_like(difference)
+    return np.divide(np.abs(difference), error, out=ratio, where=_varies(effects) & (error > 0)), difference, error

@@ -30,6 +30,7 @@ class CategoryHeads:
     min_tasks: int
     judged: bool  # any head has a number
     heads: tuple[str, ...]
+    open_elsewhere: tuple[int, ...]  # other categories in which each of them is undecided
     n_undecided: int
     n_settled: int  # in it in enough of the resamples
     expected: float | None  # heads that the rule finds on average if none has an effect
@@ -135,7 +136,8 @@ class MapResult:
     def categories(self) -> tuple[CategoryHeads, ...]:
         """Every category, in the order of `overlap`."""
         table, has_number = self.overlap, self.overlap["effect"].notnull()
-        undecided = (table["undecided"] & has_number).sum(("layer", "head")).values
+        undecided = (table["undecided"] & has_number).transpose(*_GRID).to_numpy()
+        n_open, places = undecided.sum(0), list(map(self.members_of, range(len(undecided))))
         judged = has_number.any(("layer", "head")).values
         settled = np.zeros(len(judged), dtype=int) if self.settled is None else self.settled.sum((1, 2))
         expected = self.tables["members"].get("size_expected")
@@ -145,8 +147,9 @@ class MapResult:
                 int(table["n_tasks"][place]),
                 int(table["min_tasks"][place]),
                 bool(judged[place]),
-                self.head_names(self.members_of(place)),
-                int(undecided[place]),
+                self.head_names(places[place]),
+                tuple(int(n_open[cell]) for cell in places[place]),
+                int(undecided[place].sum()),
                 int(settled[place]),
                 None if expected is None else float(expected.sel(category=name)),
             )

@@ -1,17 +1,16 @@
-"""What the data can show: weak gaps, the smallest reachable p, the smallest detectable effect."""
+"""What the data can show: weak gaps, the smallest reachable p, the items that it takes."""
 
 import math
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
 
 from headcats.statistics.distributions import t_quantile
 from headcats.statistics.multiplicity import discoveries_needed, items_for
-from headcats.statistics.pooled_null import ROUNDING, critical_value
+from headcats.statistics.pooled_null import ROUNDING
 from headcats.statistics.task import Estimate
 
-POWER = 0.8
+_POWER = 0.8
 _MOST_ITEMS = 1024
 
 
@@ -21,34 +20,12 @@ def weak_gap(task: str, estimate: Estimate) -> str:
     return f"{task} ({estimate.gap:.3g}, 95 % interval {interval})"
 
 
-def detectable(scores: xr.Dataset, *, tests: int, alpha: float) -> Float[np.ndarray, " task"]:
-    """Smallest effect of a median head that is found with 80 % probability if it is the only one, task by task.
-
-    `(standard error + floor) * critical value + standard error * t(.8)`, with the critical value of a two-sided p of
-    `alpha / tests` (or the smallest reachable one) and `n_items - 1` degrees of freedom; a rule's `min_effect` comes on
-    top. In shares of the gap; NaN where no standard error is known, 0 where only rounding scatters.
-    """
-    errors = scores["standard_error"].transpose("task", "layer", "head").values.reshape(scores.sizes["task"], -1)
-    level = np.maximum(alpha / max(tests, 1), scores["smallest_p"].values) / 2
-    smallest = np.full(len(errors), np.nan)
-    for row, (error, n_items) in enumerate(zip(errors, scores["n_items"].values.tolist(), strict=True)):
-        finite = error[np.isfinite(error)]
-        if len(finite) and n_items > 1:
-            critical = critical_value(
-                level[row], scores["null_t"].values[row], scores["rank"].values, scores.attrs["null_draws"]
-            )
-            median = float(np.median(finite))
-            floor = scores.attrs["error_floor"]
-            detected = (median + floor) * critical + median * t_quantile(1 - POWER, n_items - 1)
-            smallest[row] = detected if max(median, floor) > ROUNDING else 0.0
-    return smallest
-
-
 def items_wanted(scores: xr.Dataset, *, alpha: float, margin: float) -> int:
     """Fewest query items per task, at most 1024, with which a head can be found, be it the only one.
 
-    A single discovery among all tests can reach `alpha`, and effects within `margin` (shares of the gap, 0 for any) are
-    told apart with 80 % probability: `detectable` of the median task, whose errors fall with the root of the items.
+    A single discovery among all tests can reach `alpha`, and in the median task, whose errors fall with the root of the
+    items, a head that scatters like the median one is told from `margin` (shares of the gap, 0 for any) off with 80 %
+    probability.
     """
     tests = max(int(scores["p_value"].notnull().sum()), 1)
     # A standard error above `ROUNDING` implies scatter. Heads that scatter with a smaller one are left out: they would
@@ -64,26 +41,12 @@ def items_wanted(scores: xr.Dataset, *, alpha: float, margin: float) -> int:
     items = np.arange(max(items_for(alpha / tests), 2), _MOST_ITEMS)
     error, floor, freedom = error_of_one / np.sqrt(items), floor_of_one / np.sqrt(items), items - 1
     width = (error + floor) * t_quantile(alpha / tests / 2, freedom)
-    enough = items[width + error * t_quantile(1 - POWER, freedom) <= margin] if margin and error_of_one > 0 else items
+    enough = items[width + error * t_quantile(1 - _POWER, freedom) <= margin] if margin and error_of_one > 0 else items
     return int(enough.min(initial=_MOST_ITEMS))
 
 
-def above(effects: Float[np.ndarray, " task"], min_effect: float) -> Float[np.ndarray, " task"]:
-    """Smallest effects that are told from `min_effect` instead of 0; NaN for tasks without scatter."""
-    return np.where(effects > ROUNDING, effects + min_effect, np.nan)
-
-
-def over_tasks(effects: Float[np.ndarray, " task"]) -> str:
-    """Median and range of smallest effects, without tasks that have no scatter (0); "" if there are none."""
-    positive = effects[np.isfinite(effects) & (effects > ROUNDING)]
-    if not len(positive):
-        return ""
-    low, high = positive.min(), positive.max()
-    return f"{np.median(positive):.2g} of the gap in the median task, {low:.2g} to {high:.2g} over tasks"
-
-
 def reach(table: xr.Dataset, *, alpha: float) -> str:
-    """Sentences: smallest reachable p, discoveries or items needed, smallest detectable effect."""
+    """Sentences: smallest reachable p, discoveries or items needed."""
     tests = int(table["p_value"].notnull().sum())
     smallest = float(table["smallest_p"].max())
     items, task = min(zip(table["n_items"].values.tolist(), table["task"].values.tolist(), strict=True))
@@ -98,9 +61,4 @@ def reach(table: xr.Dataset, *, alpha: float) -> str:
         text += f"{plural} q <= {alpha:g} among {tests} tests (head x task)."
     if needed > 1 and tests and not by_draws:
         text += f" A single one would need {items_for(alpha / tests)} query items."
-    if effects := over_tasks(table["detectable"].values):
-        text += (
-            f" Smallest effect that is told from 0 with {POWER:.0%} probability (a rule's min_effect comes on top), if "
-            f"the head is the only one and scatters like the median head: {effects}."
-        )
     return text

@@ -20,15 +20,12 @@ from headcats.results.run_results import RunResults
 from headcats.scores.blocks import Grid, approximation, find_blocks, prompt_effects, same_grid
 from headcats.scores.controls import control_blocks, control_table, task_specific
 from headcats.scores.given_blocks import only_method, results_of, usual_metric
-from headcats.scores.reach import detectable, reach, weak_gap
+from headcats.scores.reach import reach, weak_gap
 from headcats.scores.testing import p_above, p_below
 from headcats.statistics.in_threads import check_jobs, in_threads
 from headcats.statistics.multiplicity import benjamini_hochberg, smallest_p
 from headcats.statistics.pooled_null import PooledNull, pooled_null, scatters
 from headcats.statistics.task import Estimate, PromptEffects, doubtful, estimate
-
-# Signs per distractor task are flagged for heads with at least this effect.
-FLAG_EFFECT = 0.1
 
 
 def score(
@@ -61,14 +58,14 @@ def score(
         metric: Metric to score; each metric is divided by its own gap. None takes "logit_diff", or the only one.
         positions: Positions to score, if the results hold this method at several.
         effect: "total", or "task_specific" (denoising_patch only).
-        alpha: Level that `detectable` and `reach` are of, in (0, 1).
+        alpha: Level that the attribute `reach` is of, in (0, 1).
         seed: Seed of bootstrap and splits. A task's draws also depend on its name, so renaming it changes them.
         jobs: Threads that tasks are shared out to; the numbers are the same.
 
     Returns:
-        `effect, low, high, p_value, q_value, raw, standard_error, skewness, doubtful, sign_differs (task,
-        layer, head)`, effects as shares of the gap; `n, n_items, gap, gap_low, gap_high, reliability, smallest_p,
-        detectable (task)`; bootstrap and null draws, effects per distractor task and comparisons with controls:
+        `effect, low, high, p_value, q_value, raw, standard_error, skewness, doubtful (task,
+        layer, head)`, effects as shares of the gap; `n, n_items, gap, gap_low, gap_high, reliability, smallest_p
+        (task)`; bootstrap and null draws, effects per distractor task and comparisons with controls:
         docs/schema.md lists all. q is NaN where p cannot be trusted (`doubtful`); all numbers of heads are NaN in a
         task whose `gap_low` is not above 0.
 
@@ -133,7 +130,6 @@ def score(
     if effect == "task_specific":
         selected = task_specific(blocks, controls.get("task"), method=method, metric=metric)
         _warn_of_missing([task for task in blocks if task not in selected], controls["task"].name)
-    tests = sum(int(np.isfinite(prompts.effect).all(axis=0).sum()) for prompts in selected.values())
     estimates_of = in_threads(lambda task: estimate(selected[task], task=task, seed=seed), selected, jobs=jobs)
     estimates = dict(zip(selected, estimates_of, strict=True))
     null = pooled_null({task: of_task.scatter for task, of_task in estimates.items()}, seed=seed, jobs=jobs)
@@ -141,12 +137,11 @@ def score(
     category_of, categories = _categories(finished, list(estimates))
     source_of = [finished.independent_source(task) for task in estimates]
     table = _scores_table(selected, estimates, null, category_of, source_of, grid)
-    table["detectable"] = ("task", detectable(table, tests=tests, alpha=alpha))
     if effect == "total":
         table = table.assign(control_table(blocks, controls, table, metric=metric, seed=seed))
     table = table.assign(_below_noise({task: blocks[task] for task in estimates}, table, metric=metric))
     clear = (table["gap_low"] > 0).values
-    counted = table[["p_value", "smallest_p", "n_items", "detectable"]]  # without the draws, which are large
+    counted = table[["p_value", "smallest_p", "n_items"]]  # without the draws, which are large
     counted = counted.isel(task=clear) if clear.any() else counted
     table.attrs |= {
         "categories": categories,
@@ -268,8 +263,6 @@ def _scores_table(
         if rows.any() and of_task.gap_low > 0:
             mean = prompts[task].effect[rows].mean(axis=0)
             by_distractor[row, column] = (mean / of_task.gap).reshape(shape)
-    differs = (by_distractor > 0).any(axis=1) & (by_distractor < 0).any(axis=1)
-    table["sign_differs"] = table["effect"].copy(data=differs & (np.abs(table["effect"].values) >= FLAG_EFFECT))
     if distractors:
         table["distractor_effect"] = (("task", "distractor", "layer", "head"), by_distractor)
         table = table.assign_coords(distractor=distractors)

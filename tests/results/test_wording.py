@@ -17,7 +17,25 @@ def test_every_template_is_used():
     made = [re.escape(start) + r"\w*" for start in re.findall(r'f"(\w+\.\w*)\{', SOURCES)]
     for id in templates():
         group = id.partition(".")[0]
-        assert f'"{id}"' in SOURCES or group == "glossary" or any(re.fullmatch(one, id) for one in made), id
+        assert f'"{id}"' in SOURCES or f"'{id}'" in SOURCES or group == "glossary" or any(re.fullmatch(one, id) for one in made), id
+
+
+def test_what_infers_has_its_null_unit_rate_and_what_holds_it():
+    """Every sentence stands below a comment of one of two kinds, and what a comment names is there."""
+    kind, kinds = "", {}
+    for text in (PACKAGE / "results" / "wording.toml").read_text(encoding="utf-8").splitlines():
+        if text.startswith("["):
+            section, kind = text.strip("[]"), ""
+        elif text.startswith("# "):
+            kind = text
+        elif text:
+            kinds[f"{section}.{text.partition(' = ')[0].strip(chr(34))}"] = kind
+    assert set(kinds) == set(templates())
+    for kind in set(kinds.values()) - {"# Descriptions: nothing is inferred."}:
+        inferred = re.fullmatch(r"# null.*; held by: (\S+)(?: \((.+)\))?", kind)
+        assert inferred and "unit" in kind and "rate" in kind, [id for id in kinds if kinds[id] == kind]
+        holder = (Path(__file__).parents[2] / inferred[1]).read_text(encoding="utf-8")
+        assert not inferred[2] or any(all(part in row for part in inferred[2].split(", ")) for row in holder.splitlines())
 
 
 def test_every_identifier_has_a_template():

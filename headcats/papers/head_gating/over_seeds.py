@@ -15,9 +15,8 @@ _AXES = ("dataset", "seed", "layer", "head")
 def always_any(gates: xr.Dataset, *, threshold: float = THRESHOLD) -> xr.Dataset:
     """Smallest and largest score of every head over the random starts of `head_gating`, and shares of heads.
 
-    The data set cannot do without a head that is facilitating from every start (`always`); one that is so from some
-    (`any`) can be replaced by others. With few seeds the two are close by construction: compare numbers of heads only
-    between data sets with equally many seeds.
+    A facilitating head is kept open from all N starts (`always`) or from some (`any`). More starts lower the one and
+    raise the other by construction: compare numbers of heads only between data sets with equally many seeds.
 
     Args:
         gates: What `hc.methods.head_gating` returns: scores in [0, 1], dims `(dataset, seed, layer, head)`.
@@ -85,8 +84,8 @@ def summary(block: xr.Dataset) -> list[str]:
         gates = gates.sel(seed=gates.g_plus.notnull().any(("layer", "head")))
         n_seeds, of_heads = gates.sizes["seed"], reduced.sel(dataset=name)
         shares = (
-            f"{score} always {of_heads.percent_always.sel(score=score).item():.1f} %, "
-            f"any {of_heads.percent_any.sel(score=score).item():.1f} %"
+            f"{score} from all {n_seeds} starts {of_heads.percent_always.sel(score=score).item():.1f} %, "
+            f"from any {of_heads.percent_any.sel(score=score).item():.1f} %"
             for score in GATE_SCORES
         )
         plus, minus = (float(gates.loss.sel(stage=stage).mean()) for stage in ("g_plus", "g_minus"))

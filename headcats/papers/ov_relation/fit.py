@@ -139,8 +139,8 @@ class OVRelation:
         Returns:
             `score` and `suppression (task, layer, head)`, NaN where a layer has fewer heads. Per task: `n` pairs, `k`,
             `null` and `suppression_null` (percentile of the null), `threshold` and `suppression_threshold`, `direct`
-            and `direct_later`. Coordinate `category (task)`; attributes `method`, `provenance` and, if categories were
-            given, `categories`.
+            and `direct_later`, and `by_chance`, the share of permutations in which any head reaches the threshold.
+            Coordinate `category (task)`; attributes `method`, `provenance` and, if categories were given, `categories`.
 
         Raises:
             DataError: No relation with enough pairs of single tokens (the message counts them), or a relation without
@@ -242,6 +242,7 @@ def _block(relation: Relation, counts: Counts, settings: RelationSettings, prove
         block[name] = (_GRID, counts.shares(side)[None])
         block[f"{prefix}null"] = ("task", [null])
         block[f"{prefix}threshold"] = ("task", [max(settings.threshold, null)])
+    block["by_chance"] = ("task", [counts.reached_by_chance(block["threshold"].item())])
     block["direct"] = ("task", [counts.direct / counts.pairs])
     block["direct_later"] = ("task", [counts.direct_later / counts.pairs])
     block["n"] = ("task", np.array([len(relation)]))

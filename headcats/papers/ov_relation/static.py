@@ -125,6 +125,10 @@ class Counts(NamedTuple):
         """The percentile of the pooled null, as a share of pairs."""
         return float(np.quantile(getattr(self, f"null_{name}") / self.pairs, percentile / 100, method="inverted_cdf"))
 
+    def reached_by_chance(self, threshold: float) -> float:
+        """Share of the permutations in which any head puts so large a share of the targets at the top."""
+        return float((self.null_top / self.pairs >= threshold).any(axis=1).mean())
+
 
 class _Table(NamedTuple):
     """A relation as a table of its distinct sources by its distinct targets, so that every cell is looked up once."""

@@ -1,4 +1,4 @@
-"""Summary of relation scores: relations implemented, by how many heads, and what chance reaches."""
+"""Summary of relation scores: relations that reach the bar, by how many heads, and what chance reaches."""
 
 import json
 
@@ -16,23 +16,24 @@ def with_categories(table: xr.Dataset, relations: xr.Dataset) -> xr.Dataset:
 
 
 def summary(block: xr.Dataset) -> list[str]:
-    """Sentences on what `ov_relation` returns: relations implemented, by how many heads, and what chance reaches."""
+    """Sentences on what `ov_relation` returns: relations that reach the bar, and as many as permuted targets would."""
     provenance = json.loads(block.attrs["provenance"])
     settings = provenance["settings"]
     least, percentile, n_tasks = settings["threshold"], settings["null_percentile"], block.sizes["task"]
     reached = block["score"] >= block["threshold"]
     n_heads = int(block["score"].notnull().any("task").sum())
-    implemented = f"{int(reached.any(('layer', 'head')).sum())} of {n_tasks} relations are implemented"
+    passing = f"{int(reached.any(('layer', 'head')).sum())} of {n_tasks} relations reach the bar"
     bar = f"score at least {least:g} and at least the {percentile:g}th percentile of that with permuted targets"
-    lines = [f"{implemented} by at least one of {n_heads} heads ({bar})."]
+    by_chance = float(block["by_chance"].sum())
+    lines = [f"{passing} by at least one of {n_heads} heads, with permuted targets {by_chance:.1f} would ({bar})."]
     categories = list(dict.fromkeys(str(name) for name in block["category"].values if str(name)))
     if categories:
         counts = {name: int(reached[(block["category"] == name).values].any("task").sum()) for name in categories}
         heads = ", ".join(f"{name} {count}" for name, count in counts.items())
         lines.append(f"Heads with at least one relation of a category: {heads}.")
-    if by_chance := [str(name) for name in block["task"].values[(block["null"] > least).values]]:
+    if raised := [str(name) for name in block["task"].values[(block["null"] > least).values]]:
         lines.append(
-            f"Permuted targets reach {least:g} too, so their threshold is higher: {', '.join(by_chance)}. There, some "
+            f"Permuted targets reach {least:g} too, so their threshold is higher: {', '.join(raised)}. There, some "
             "head raises the same few words for every source, and targets are among them."
         )
     for name, reader, layers in (

@@ -23,8 +23,8 @@ from headcats.figures.panels.heads import layer_head_cells
 from headcats.figures.panels.layout import Panel
 from headcats.figures.static.svg import svg
 from headcats.figures.tables import head_rows
-from headcats.reports.text.answer import certainty, headline
-from headcats.results.finding import NO_LINK, OWN_BACKTICK, Finding, first_names, line
+from headcats.reports.text.answer import certainty, headline, names_of
+from headcats.results.finding import NO_LINK, OWN_BACKTICK, Finding, line
 from headcats.results.head_axes import unit_attrs
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
@@ -70,7 +70,7 @@ def _of_members(shared: xr.Dataset, members: xr.Dataset) -> Iterator[str]:
     columns = ("category", "heads", f"held in {SETTLED:.0%} of resamples", "undecided")
     yield _table(
         columns,
-        [(of.name, first_names(of.heads, _NAMED) or "none", of.n_settled, of.n_undecided) for of in result.categories],
+        [(of.name, names_of(of, _NAMED), of.n_settled, of.n_undecided) for of in result.categories],
     )
 
 

@@ -14,7 +14,7 @@ from headcats.figures.head_tasks import head_tasks
 from headcats.figures.hero_map import hero_panel
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn
-from headcats.reports.text.answer import agreements, certainty, headline, toy_model_warning
+from headcats.reports.text.answer import agreements, certainty, headline, toy_model_warning, undecided_in
 from headcats.reports.text.short import short_map
 from headcats.results.finding import Finding, line
 
@@ -29,6 +29,7 @@ class CardRow:
     """A head of a category; `bar` is start, length and both ends of the interval, in shares of the width."""
 
     head: str
+    undecided: Finding | None
     effect: float
     bar: tuple[float, float, float, float]
     probability: float
@@ -149,12 +150,15 @@ def cards(result: MapResult, shown: MapResult) -> Iterator[Card]:
         rows = tuple(
             CardRow(
                 name,
+                undecided_in(n_open),
                 float(ends[0][place, i, j]),
                 _bar([float(values[place, i, j]) for values in ends], span),
                 float(probability[place, i, j]),
                 {other: str(outcome[place, i, j]) for other, outcome in elsewhere.items()},
             )
-            for name, (i, j) in zip(category.heads[:MOST_ROWS], shown.members_of(place), strict=False)
+            for name, n_open, (i, j) in zip(
+                category.heads[:MOST_ROWS], category.open_elsewhere, shown.members_of(place), strict=False
+            )
         )
         verdict = verdicts.get(category.name, "")
         yield Card(category.name, colours[category.name], verdict, rows, category.size, _about(category))

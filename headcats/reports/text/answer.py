@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from headcats.categories.map_result import MapResult, verdicts_of
+from headcats.categories.map_result import CategoryHeads, MapResult, verdicts_of
 from headcats.categories.membership import SETTLED
-from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED, outcomes
-from headcats.evidence.verdicts import ALPHA, VERDICTS, damaged_more
+from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
+from headcats.evidence.verdicts import ALPHA, VERDICTS
 from headcats.results.declaration import approximation_label, controls_of
-from headcats.results.finding import Finding, by_category, line
+from headcats.results.finding import Finding, first_names, line
 from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
 from headcats.results.records import LEAST_PROMPTS_PER_ROLE, ModelRecord
 from headcats.results.run_results import RunResults
@@ -31,11 +31,10 @@ NAMED = 4
 
 @dataclass(frozen=True)
 class Group:
-    """Heads in exactly the same categories; `undecided` and `is_alone` tell what heads of one are in all others."""
+    """Heads in exactly the same categories; heads of one are undecided in so many others, and out of the rest."""
 
     categories: tuple[str, ...]
     undecided: int
-    is_alone: bool
     heads: tuple[str, ...]
 
 
@@ -43,13 +42,13 @@ def groups(overlap: xr.Dataset) -> list[Group]:
     """Sort heads by the set of categories they are in; the sets with the most categories first, then the largest."""
     names, unit = overlap["category"].values.tolist(), unit_of(overlap)
     words = outcomes(overlap).transpose("layer", "head", "category").to_numpy()
-    inside, n_undecided, n_out = words == IN, (words == UNDECIDED).sum(-1), (words == OUT).sum(-1)
-    by_set: dict[tuple[tuple[str, ...], int, bool], list[str]] = {}
+    inside, n_undecided = words == IN, (words == UNDECIDED).sum(-1)
+    by_set: dict[tuple[tuple[str, ...], int], list[str]] = {}
     for i, j in zip(*np.nonzero(inside.any(-1)), strict=True):
         name = cell_name(int(overlap["layer"][i]), int(overlap["head"][j]), unit)
-        categories, undecided = tuple(np.array(names)[inside[i, j]].tolist()), int(n_undecided[i, j])
-        doubt = (undecided, bool(0 < n_out[i, j] == len(names) - 1)) if len(categories) == 1 else (0, False)
-        by_set.setdefault((categories, *doubt), []).append(name)
+        categories = tuple(np.array(names)[inside[i, j]].tolist())
+        undecided = int(n_undecided[i, j]) if len(categories) == 1 else 0
+        by_set.setdefault((categories, undecided), []).append(name)
     ordered = sorted(by_set.items(), key=lambda pair: (-len(pair[0][0]), -len(pair[1])))
     return [Group(*key, tuple(heads)) for key, heads in ordered]
 
@@ -70,7 +69,7 @@ def headline(result: MapResult) -> Iterator[Finding]:
 
 
 def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Finding]:
-    """Name heads in several categories, and heads in one: "alone" if out of all others, not if undecided in some."""
+    """Name heads in several categories, and heads in one with the number of others in which they are undecided."""
     sets, names = groups(overlap), overlap["category"].values.tolist()
     shared = [group for group in sets if len(group.categories) > 1]
     if shared:
@@ -84,25 +83,29 @@ def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Find
             more=line("answer.more_shared", n=n_more) if n_more else None,
             chance=line("answer.as_chance") if _chance(overlap, shared[0])["p"] > ALPHA else None,
         )
-    single = sets[len(shared) :]
-    for is_alone, id in ((True, "answer.alone"), (False, "answer.one")):
-        of_kind = [group for group in single if group.is_alone == is_alone]
-        groups_of = {name: [group for group in of_kind if group.categories == (name,)] for name in names}
-        counted = [
-            line("answer.of_one", category=name, heads=list(map(_with_doubt, groups)))
-            for name, groups in groups_of.items()
-            if groups
-        ]
-        if counted:
-            if len(of_kind) == len(sets):
-                id = "answer.one_in_all" if len(names) == 1 else "answer.none_shared" if is_alone else id
-            more = line("answer.more_categories", n=len(counted) - NAMED) if len(counted) > NAMED else None
-            yield line(id, kind=_kind(kind), categories=counted[:NAMED], more=more)
+    groups_of = {name: [group for group in sets if group.categories == (name,)] for name in names}
+    counted = [
+        line("answer.of_one", category=name, heads=[_named(group.heads, group.undecided) for group in of_name])
+        for name, of_name in groups_of.items()
+        if of_name
+    ]
+    if counted:
+        more = line("answer.more_categories", n=len(counted) - NAMED) if len(counted) > NAMED else None
+        id = "answer.one_in_all" if len(names) == 1 else "answer.one"
+        yield line(id, kind=_kind(kind), categories=counted[:NAMED], more=more)
 
 
-def _with_doubt(group: Group) -> Finding:
-    heads = _named(group.heads)
-    return line("answer.undecided_in", heads=heads, n=group.undecided) if group.undecided else heads
+def names_of(category: CategoryHeads, most: int) -> str:
+    """Names of a category's heads, largest effect first, and how many are undecided in others; "none" for none."""
+    if not category.heads:
+        return "none"
+    names, n_open = first_names(category.heads, most, " "), sum(n > 0 for n in category.open_elsewhere)
+    return f"{names} {line('answer.open_elsewhere', n=n_open)}" if n_open else names
+
+
+def undecided_in(n: int) -> Finding | None:
+    """Number of other categories in which a head is undecided, to stand behind its name; None for 0."""
+    return line("answer.undecided_in", n=n) if n else None
 
 
 def certainty(result: MapResult) -> Iterator[Finding]:
@@ -211,11 +214,6 @@ def cautions(result: MapResult) -> Iterator[Finding]:
     overlap = result.overlap
     if not result.not_judged and prompts_wanted(result):
         yield _more_prompts(result, "answer.few_prompts", "answer.few_prompts_of_lists")
-    if result.evidence:
-        specificity = result.evidence[0]["specificity"].to_dataset()
-        for category, _ in by_category(specificity):
-            if targets := damaged_more(specificity, category):
-                yield line("answer.damages_more", category=category, targets=_categories(targets))
     empty = [category.name for category in result.categories if not category.judged]
     if empty:
         yield line("answer.categories_not_judged", categories=_categories(empty))
@@ -288,8 +286,9 @@ def _categories(names: Sequence[str]) -> Finding:
     return line("answer.names" if len(names) <= NAMED else "answer.many_categories", names=list(names), n=len(names))
 
 
-def _named(heads: Sequence[str]) -> Finding:
-    return line("answer.heads" if len(heads) <= NAMED else "answer.many_heads", heads=list(heads), n=len(heads))
+def _named(heads: Sequence[str], n_undecided: int = 0) -> Finding:
+    id, doubt = "answer.heads" if len(heads) <= NAMED else "answer.many_heads", undecided_in(n_undecided)
+    return line(id, heads=list(heads), n=len(heads), doubt=doubt)
 
 
 def _kind(sign: str) -> str | None:

@@ -9,7 +9,6 @@ import xarray as xr
 from headcats.base.errors import pluralize
 from headcats.categories.differences import LEAST_SOURCES
 from headcats.categories.map_result import MapResult
-from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import SETTLED, head_table
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import (
@@ -25,9 +24,7 @@ from headcats.results.finding import (
     with_interval,
 )
 from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
-from headcats.scores.reach import POWER, above, over_tasks
 
-LARGE_EFFECT = 0.1
 _CONTROLS = {
     "task_share": ("the right task", "the other wrong task"),
     "item_share": ("the right query item", "the other item"),
@@ -52,7 +49,7 @@ def shared_findings(result: MapResult) -> Iterator[Finding]:
         yield from _jaccard(result.overlap)
     else:
         yield paragraph("map.single_category")
-    yield from _reach(result.tables["scores"], result.spec)
+    yield from _reach(result.tables["scores"], result.spec.sign)
     yield from difference_table(result.tables["differences"])
 
 
@@ -138,23 +135,15 @@ def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
     yield table("map.jaccard", ["", *names[:-1]], rows[1:], numeric=names, bounds=bounds)
 
 
-def _reach(scores: xr.Dataset, reading: MapSpec) -> Iterator[Finding]:
+def _reach(scores: xr.Dataset, sign: str) -> Iterator[Finding]:
     if approximation := approximation_label(scores):
         yield paragraph("map.approximation", kind=approximation)
     if "below_noise" in scores:
         n_effects = int(scores["effect"].notnull().sum())
         yield paragraph("map.below_noise", n=int(scores["below_noise"].sum()), effects=n_effects)
-    if reading.sign != "suppressing":
+    if sign != "suppressing":
         yield from _controls(scores)
     yield paragraph("map.reach", text=scores.attrs["reach"])
-    least = reading.rule.options.get("min_effect", 0)
-    clear = scores.isel(task=(scores["gap_low"] > 0).values)  # the tasks that the finding above speaks of
-    if least > 0 and (effects := over_tasks(above(clear["detectable"].values, least))):
-        yield line("map.smallest_effect", rule=str(reading.rule), power=POWER, effects=effects)
-    # With shuffled labels there is one kind of corrupted prompt, and no distractor task.
-    if differing := int(scores["sign_differs"].sum()):
-        large = int((abs(scores["effect"]) >= LARGE_EFFECT).sum())
-        yield line("map.sign_differs", n=differing, large=large, effect=LARGE_EFFECT)
 
 
 def _controls(scores: xr.Dataset) -> Iterator[Finding]:
@@ -175,8 +164,7 @@ def _share(shares: np.ndarray, needed: str, control: str) -> Finding:
         return line("map.share_unknown", needed=needed)
     median, least, most = (round(value) for value in (np.median(percent), percent.min(), percent.max()))
     negative = line("map.share_negative", control=control) if least < 0 else None
-    id = "map.share" if median >= 0 else "map.share_none"
-    return line(id, needed=needed, median=median, least=least, most=most, negative=negative)
+    return line("map.share", needed=needed, median=median, least=least, most=most, negative=negative)
 
 
 def difference_table(tested: xr.Dataset) -> Iterator[Finding]:

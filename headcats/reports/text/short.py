@@ -10,10 +10,17 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories.by_block import checked_selection
-from headcats.categories.map_result import CategoryHeads, MapResult, block_title, criteria
+from headcats.categories.map_result import MapResult, block_title, criteria
 from headcats.categories.membership import head_table
 from headcats.evidence.verdicts import INCONCLUSIVE
-from headcats.reports.text.answer import headline, left_open, resampled, shared_by_chance, who_serves_what
+from headcats.reports.text.answer import (
+    headline,
+    left_open,
+    names_of,
+    resampled,
+    shared_by_chance,
+    who_serves_what,
+)
 from headcats.reports.text.maps import count_findings, head_names, map_findings
 from headcats.results.finding import Finding, Short, Table, first_names, line, number_text, table
 from headcats.rules.rule import parse_rule
@@ -79,17 +86,13 @@ def _table(result: MapResult, colours: Mapping[str, str], most: int) -> Table:
     else:
         several = result.has_several_relations
         rows = [
-            [category.name, _names(category, most), *([str(category.n_tasks)] if several else [])]
+            [category.name, names_of(category, most), *([str(category.n_tasks)] if several else [])]
             for category in result.categories
         ]
         n = ["relations"] * several
         columns = ["category", str(line("short.heads_by", method=result.name)), *n]
         listed = table("text.untitled", columns, rows, numeric=n)
     return replace(listed, colours=colours)
-
-
-def _names(category: CategoryHeads, most: int) -> str:
-    return first_names(category.heads, most, " ") or "none"
 
 
 def _scored_table(result: MapResult, most: int) -> Table:
@@ -99,7 +102,7 @@ def _scored_table(result: MapResult, most: int) -> Table:
     too = {name: each.names_too(result) for name, each in judging.items()}
     rows = []
     for place, category in enumerate(result.categories):
-        cells = [_names(category, most) if category.judged else "-"]
+        cells = [names_of(category, most) if category.judged else "-"]
         for name, each in judging.items():
             named = result.head_names([(i, j) for i, j in result.members_of(place) if too[name][place, i, j]])
             text = first_names(named, most, " ") or "none"

@@ -37,9 +37,8 @@ class Membership:
 
     @property
     def is_in_half(self) -> bool:
-        """True if at least half of the runs that judge the category have the head in it."""
-        verdicts = [verdict for verdict in self.verdicts.values() if verdict != NOT_JUDGED]
-        return 2 * verdicts.count(IN) >= len(verdicts)
+        """True if at least half of the runs have the head in the category."""
+        return 2 * list(self.verdicts.values()).count(IN) >= len(self.verdicts)
 
     @property
     def is_decided(self) -> bool:
@@ -85,9 +84,13 @@ def agreeing(listed: Sequence[Membership], *, n_runs: int) -> Iterator[Finding]:
         yield line("several.none")
         return
     moving = [each for each in listed if each.moves]
-    runs = line("several.both" if n_runs == 2 else "several.all", n=n_runs)
-    half = line("several.half", n=sum(each.is_in_half for each in listed)) if n_runs > 2 else None
-    yield line("several.same", same=len(listed) - len(moving), n=len(listed), runs=runs, half=half)
+    if judged := [each for each in listed if NOT_JUDGED not in each.verdicts.values()]:
+        runs = line("several.both" if n_runs == 2 else "several.all", n=n_runs)
+        half = line("several.half", n=sum(each.is_in_half for each in judged)) if n_runs > 2 else None
+        same = sum(not each.moves for each in judged)
+        yield line("several.same", same=same, n=len(judged), runs=runs, half=half)
+    if unjudged := len(listed) - len(judged):
+        yield line("several.unjudged", n=unjudged)
     for id, is_decided in (("several.moving_decided", True), ("several.moving_open", False)):
         if of_kind := [each for each in moving if each.is_decided == is_decided]:
             yield line(id, heads=_spelled(of_kind), n=len(of_kind))

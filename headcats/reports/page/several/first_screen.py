@@ -84,10 +84,14 @@ def _shown(compared: Compared) -> MapShown:
 
 
 def _about(overlaps: Mapping[str, xr.Dataset], category: str) -> Finding:
-    runs = [
-        line("several.size", run=name, n=int((overlap["member"].sel(category=category) == 1).sum()))
+    of_runs = {
+        name: outcomes(overlap.sel(category=category))
         for name, overlap in overlaps.items()
         if category in overlap["category"].values.tolist()
+    }
+    runs = [
+        line("several.size", run=name, n=int((words == IN).sum()) if (words != NOT_JUDGED).any() else NOT_JUDGED)
+        for name, words in of_runs.items()
     ]
     return line("several.card_sizes", runs=runs)
 
