@@ -78,6 +78,7 @@ def relations_of(
             "k": ("task", np.array(k)),
             "null": ("task", np.array(null, dtype=float)),
             "threshold": ("task", np.maximum(0.15, null)),
+            "by_chance": ("task", np.full(len(tasks), 0.05)),
             "suppression_null": ("task", np.array(null, dtype=float)),
             "suppression_threshold": ("task", np.maximum(0.15, null)),
         },

@@ -1,7 +1,6 @@
 """All protocols of some results, judged by one rule: names, controls, screens, and what cannot be judged."""
 
 import json
-import re
 import warnings
 
 import numpy as np
@@ -228,4 +227,3 @@ def test_the_grid_of_methods_is_of_heads_where_any_method_scores_these():
     attrs = {GROUPS: {"unit": "kv_group"}, ablation: {"unit": "kv_group"}}
     alone = hc.evidence.method_scores(results_of({GROUPS: A, ablation: B}, attrs=attrs))
     assert alone.attrs["unit"] == "kv_group"
-    assert re.search(r"differ most on L\dG\d", hc.evidence.method_agreement(alone, draws=9).attrs["reading"])

@@ -204,7 +204,7 @@ class TestStudy:
         ds["facilitation"][:] = 0.0
         ds["facilitation"][0, 0, 0, :2] = ds["facilitation"][0, 1, 0, 0] = 0.7
         (line,) = head_gating.summary(ds)
-        assert "facilitation always 12.5 %, any 25.0 %" in line
+        assert "facilitation from all 2 starts 12.5 %, from any 25.0 %" in line
         assert f"{float(ds.open_loss[0]):.3g} nats" in line
         assert len(head_gating.summary(ds.isel(seed=[0]))) == 3  # a seed is missing; of one seed, always is any
 

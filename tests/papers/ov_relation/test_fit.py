@@ -196,9 +196,11 @@ class TestStudy:
             return hc.methods.ov_relation.summary(scored.assign({name: ("task", v) for name, v in variables.items()}))
 
         reached = int((scored.score >= scored.threshold).any(("layer", "head")).sum())
-        nothing_near = {"null": [0.1] * 3, "direct": [0.1] * 3, "direct_later": [0.1] * 3}
+        assert scored.by_chance.dims == ("task",)
+        nothing_near = {"by_chance": [0.5, 0.5, 0.2], "null": [0.1] * 3, "direct": [0.1] * 3, "direct_later": [0.1] * 3}
         first, by_category, copying = summary(**nothing_near)
         assert f"{reached} of 3 relations" in first
+        assert "permuted targets 1.2 " in first
         assert "12 heads" in first
         assert "Algorithmic" in by_category
         assert copying.endswith("top 2: copying.")

@@ -49,6 +49,9 @@ def check_against_replica(found, oracle, *, first_mlp=True, pairs=PAIRS):
             null = literal_null(oracle, own, orders, **options)
             pooled = getattr(found[name], f"null_{side}") / len(own)
             assert sorted(pooled.ravel().tolist()) == sorted(null), f"{name} {side}"
+            if side == "top":
+                by_order = np.reshape(null, (-1, len(orders))).max(0)
+                assert found[name].reached_by_chance(0.2) == (by_order >= 0.2).mean()
             assert found[name].null(side, percentile=99.9) == np.quantile(null, 0.999, method="inverted_cdf")
 
 

@@ -60,7 +60,7 @@ def test_members_and_their_overlap_show_the_map_and_its_categories(members: xr.D
     assert pictures == 1
     assert [row[:3] for row in rows[1:]] == [
         ["Algorithmic", "none", "0"],
-        ["Knowledge", "L0H1, L1H2", "2"],
+        ["Knowledge", "L0H1 L1H2", "2"],
         ["Linguistic", "L0H1", "1"],
         ["Translation", "none", "0"],
     ]

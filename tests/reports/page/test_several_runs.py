@@ -1,6 +1,7 @@
 """The page of several runs: what it compares, what it leaves out and why, and what stands on it."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from reports.page.synthetic_runs import EFFECT, KINDS, PATCH, written_run
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, StatisticsWarning, StorageError
 from headcats.categories.map_spec import MapSpec
+from headcats.categories.outcome import NOT_JUDGED
 from headcats.evidence.comparison.runs import read_runs
 from headcats.reports.page.several.compared import compare_runs
 from headcats.reports.page.several.first_screen import first_screen, side_by_side
@@ -69,6 +71,19 @@ def test_the_first_screen_says_what_differs(compared):
     assert screen.but == ()
     assert [each.name for each in screen.maps] == ["denoising patch"]
     assert [card.category for card in screen.maps[0].cards] == list(KINDS)
+
+
+def test_a_card_tells_no_heads_from_not_judged(compared):
+    first, second = compared.maps
+    lacking = compared.maps[second]
+    overlap = lacking.overlap.assign(effect=lacking.overlap["effect"].where(lacking.overlap["category"] != "Knowledge"))
+    judged = replace(lacking, tables={**lacking.tables, "overlap": overlap})
+    compared = replace(compared, maps={first: compared.maps[first], second: judged})
+    card = first_screen(compared, with_toy=False).maps[0].cards[0]
+    assert card.category == "Knowledge"
+    counts = [run.fields["n"] for run in card.about.fields["runs"]]
+    assert counts[0] > 0
+    assert counts[1] == NOT_JUDGED
 
 
 def test_a_panel_for_every_run_with_one_switch(compared):

@@ -66,41 +66,28 @@ def evidence(*verdicts):
 
 
 def test_the_headline_names_shared_heads_then_those_of_one_category():
-    shared, alone = headline(maps(a_map()))
-    assert (shared.id, alone.id) == ("answer.shared", "answer.alone")
+    shared, one = headline(maps(a_map()))
+    assert (shared.id, one.id) == ("answer.shared", "answer.one")
     assert str(shared).startswith("L0H0 passes for")
     assert str(shared).index("Knowledge") < str(shared).index("Linguistic")
-    assert "Algorithmic L0H1" in str(alone)
+    assert of_one(one) == {"Algorithmic": {0: ["L0H1"]}}
 
 
 def of_one(finding):
     """Category -> its heads, by in how many others they are undecided."""
-    return {each.fields["category"]: dict(map(in_doubt, each.fields["heads"])) for each in finding.fields["categories"]}
-
-
-def in_doubt(part):
-    if part.id == "answer.undecided_in":
-        return part.fields["n"], in_doubt(part.fields["heads"])[1]
-    return 0, list(part.fields["heads"])
-
-
-def test_a_head_is_of_one_category_alone_only_where_it_is_out_of_all_others():
-    alone, one = headline(maps(a_map([[1, 1, -1], [0, -1, 1], [0, -1, 0]], np.ones((3, 3)))))
-    assert (alone.id, one.id) == ("answer.alone", "answer.one")
-    assert of_one(alone) == {"Algorithmic": {0: ["L0H1"]}}
-    assert of_one(one) == {"Algorithmic": {2: ["L0H0"]}, "Knowledge": {1: ["L0H2"]}}
-    (none_shared,) = headline(maps(a_map([[1, -1], [-1, 1], [-1, -1]], np.ones((3, 2)))))
-    assert none_shared.id == "answer.none_shared"
-
-
-def test_equal_effects_everywhere_make_no_head_one_of_a_category_alone():
-    (one,) = headline(maps(a_map([[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0]], np.full((3, 4), 0.2))))
-    assert one.id == "answer.one"
-    assert of_one(one) == {
-        "Algorithmic": {2: ["L0H0", "L0H3"]},
-        "Knowledge": {2: ["L0H1"]},
-        "Linguistic": {2: ["L0H2"]},
+    return {
+        each.fields["category"]: {
+            heads.fields["doubt"].fields["n"] if heads.fields["doubt"] else 0: list(heads.fields["heads"])
+            for heads in each.fields["heads"]
+        }
+        for each in finding.fields["categories"]
     }
+
+
+def test_heads_of_one_category_are_named_with_the_others_in_which_they_are_undecided():
+    (one,) = headline(maps(a_map([[1, 1, -1], [0, -1, 1], [0, -1, 0]], np.ones((3, 3)))))
+    assert of_one(one) == {"Algorithmic": {2: ["L0H0"], 0: ["L0H1"]}, "Knowledge": {1: ["L0H2"]}}
+    assert "L0H0 (undecided in 2), L0H1; Knowledge L0H2 (undecided in 1)" in str(one)
 
 
 def test_every_category_is_named_or_counted_once():
@@ -112,12 +99,6 @@ def test_every_category_is_named_or_counted_once():
     (one,) = headline(maps(a_map(member, np.full(member.shape, 0.2), categories=names)))
     assert of_one(one) == {name: {4: [f"L0H{2 * n}"], 5: [f"L0H{2 * n + 1}"]} for n, name in enumerate(names[:4])}
     assert one.fields["more"].fields["n"] == 2
-
-
-def test_beside_a_category_without_numbers_no_head_is_alone():
-    effect = [[0.2], [0.0], [np.nan]]
-    (one,) = headline(maps(a_map([[1], [-1], [0]], effect)))
-    assert (one.id, of_one(one)) == ("answer.one", {"Algorithmic": {0: ["L0H0"]}})
 
 
 @pytest.mark.parametrize(("p", "is_chance"), [(0.5, True), (0.01, False), (np.nan, False)])

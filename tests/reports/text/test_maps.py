@@ -82,13 +82,7 @@ def test_heads_shared_heads_and_what_the_data_can_reach() -> None:
     share = said["map.shares"].fields["first"].fields
     assert [share[name] for name in ("median", "least", "most")] == [50, 50, 50]
     assert said["map.shares"].fields["option"].id == "map.task_specific_option"
-    assert said["map.smallest_effect"].fields["rule"] == "fdr(alpha=0.05, min_effect=0.05)"
     assert {"map.reach", "map.counts", "map.counts_p"} <= set(said)
-
-
-def test_a_rule_without_a_smallest_effect_promises_none() -> None:
-    for rule in ("fdr:min_effect=0", "threshold:value=0.2"):
-        assert "map.smallest_effect" not in findings(usual() | tables(results(), rule=rule), rule=rule)
 
 
 def test_members_that_rest_on_doubtful_tasks_are_named() -> None:
@@ -117,15 +111,6 @@ def test_shares_below_zero_are_explained() -> None:
     assert share.fields["negative"].id == "map.share_negative"
     found["scores"]["task_share"][:] = np.nan
     assert findings(found)["map.shares"].fields["first"].id == "map.share_unknown"
-
-
-def test_signs_that_do_not_change_are_not_counted() -> None:
-    found = usual()
-    differing = xr.zeros_like(found["scores"]["effect"], dtype=bool)
-    assert "map.sign_differs" not in findings(found | {"scores": found["scores"].assign(sign_differs=differing)})
-    differing[0, 0, 0] = True
-    said = findings(found | {"scores": found["scores"].assign(sign_differs=differing)})
-    assert said["map.sign_differs"].fields == {"n": 1, "large": 10, "effect": 0.1}
 
 
 def test_what_undecided_heads_could_become_is_beside_the_counts() -> None:
@@ -158,7 +143,7 @@ def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked() -> None:
     assert "not call any" in found["members"].attrs["not_judged"]
     said = findings(found, rule=RULE)
     assert said["map.not_judged"].place == "note"
-    assert not {"map.nothing_shared", "map.smallest_effect", "map.shares"} & set(said)
+    assert not {"map.nothing_shared", "map.reach", "map.shares"} & set(said)
 
 
 @pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
@@ -178,7 +163,7 @@ def test_effects_that_need_no_task_are_told() -> None:
         raised = second.assign(patched=second["patched"] * 3)
         tree_of[f"{task}/second_corruption_patch@last"] = xr.DataTree(raised)
     share = findings(usual() | tables(tree_of, rule=RULE), rule=RULE)["map.shares"].fields["first"]
-    assert (share.id, share.fields["median"]) == ("map.share_none", -50)
+    assert (share.id, share.fields["median"]) == ("map.share", -50)
 
 
 def test_suppressing_heads_have_a_map_of_their_own() -> None:

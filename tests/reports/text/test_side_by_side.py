@@ -64,15 +64,16 @@ def test_categories_that_a_run_lacks_are_left_out():
 
 def test_what_agrees_and_what_moves():
     found = memberships({"a": A, "b": B})
-    same, decided, undecided = agreeing(found, n_runs=2)
-    assert same.fields["same"] == 2
-    assert same.fields["n"] == 4
+    same, unjudged, decided, undecided = agreeing(found, n_runs=2)
+    assert (same.fields["same"], same.fields["n"]) == (1, 3)  # the fourth was not judged by one of them
+    assert (unjudged.id, unjudged.fields) == ("several.unjudged", {"n": 1})
     assert same.fields["half"] is None
     assert [str(head) for head in decided.fields["heads"]] == ["L1H0 (Knowledge)"]
     assert decided.id == "several.moving_decided"
     assert [str(head) for head in undecided.fields["heads"]] == ["L0H1 (Knowledge)"]
     assert undecided.id == "several.moving_open"
     assert [finding.id for finding in agreeing([], n_runs=2)] == ["several.none"]
+    assert [finding.id for finding in agreeing(found[3:], n_runs=2)] == ["several.unjudged"]
 
 
 def test_many_that_move_are_counted():
@@ -85,7 +86,7 @@ def test_of_three_runs_those_in_half_are_counted_too():
     found = [membership(verdicts=verdicts) for verdicts in (
         {"a": IN, "b": IN, "c": OUT}, {"a": IN, "b": OUT, "c": OUT}, {"a": IN, "b": OUT, "c": NOT_JUDGED},
     )]  # fmt: skip
-    assert next(agreeing(found, n_runs=3)).fields["half"].fields == {"n": 2}
+    assert next(agreeing(found, n_runs=3)).fields["half"].fields == {"n": 1}
 
 
 def membership(**fields):
