@@ -22,15 +22,25 @@ FIRST_CONTENT = 3
 _LAST = 3
 
 
-def planted_model(slots: Mapping[tuple[int, int], int], *, seed: int = 0, n_layers: int = N_LAYERS) -> Any:
-    """A TransformerBridge in which each head (layer, head) of `slots` moves the token of its slot to the answer."""
+def planted_model(
+    slots: Mapping[tuple[int, int], int],
+    *,
+    seed: int = 0,
+    n_layers: int = N_LAYERS,
+    written: float = 1.0,
+    read: float = 1.0,
+) -> Any:
+    """A TransformerBridge in which each head (layer, head) of `slots` moves the token of its slot to the answer.
+
+    It is `written` to the stream so large, of which the answer's logit is `read` times.
+    """
     hf = blank_gpt2(d_vocab=N_TOKENS, n_embd=4 * _PART, n_layers=n_layers, n_heads=N_HEADS, n_ctx=8)
     token, answer, position, unread = (slice(i * _PART, (i + 1) * _PART) for i in range(4))
     draws = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         hf.transformer.wte.weight[:, token] = torch.eye(N_TOKENS, _PART)
         hf.transformer.wpe.weight[:, position] = torch.eye(8, _PART)
-        hf.lm_head.weight[:, answer] = torch.eye(N_TOKENS, _PART)
+        hf.lm_head.weight[:, answer] = read * torch.eye(N_TOKENS, _PART)
         for layer, block in enumerate(hf.transformer.h):
             q, k, v = block.attn.c_attn.weight.view(4 * _PART, 3, N_HEADS, _PART).unbind(1)  # views: writes go through
             o = block.attn.c_proj.weight.view(N_HEADS, _PART, 4 * _PART)
@@ -43,7 +53,8 @@ def planted_model(slots: Mapping[tuple[int, int], int], *, seed: int = 0, n_laye
                     o[head][:, unread] = 0.02 * torch.randn(_PART, _PART, generator=draws)
                 else:
                     q[2 * _PART + _LAST, head, 0] = k[2 * _PART + slot, head, 0] = 4.0
-                    v[token, head] = o[head][:, answer] = torch.eye(_PART)
+                    v[token, head] = torch.eye(_PART)
+                    o[head][:, answer] = written * torch.eye(_PART)
     return as_bridge(hf, word_tokenizer())
 
 

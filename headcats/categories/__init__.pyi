@@ -1,5 +1,4 @@
 """Public names of `hc.categories`; `__init__.py` imports each at first use."""
 
-from .combined import in_both as in_both
 from .differences import effect_differences as effect_differences
 from .membership import head_table as head_table

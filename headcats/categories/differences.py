@@ -1,111 +1,144 @@
-"""Test over tasks of the difference of a head's effect between two categories.
+"""Test over independent sources of the difference of a head's effect between two categories.
 
 In one category and undecided in another is no difference: the true effect may be the same in both.
 """
 
+import math
+
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from headcats.base.errors import OptionError
 from headcats.categories.argument_checks import SCORES, check_is
 from headcats.categories.judging import warn_of
-from headcats.categories.task_tests import numbered_tasks
+from headcats.categories.task_tests import numbered_tasks, source_means
 from headcats.results.head_axes import head_coords
-from headcats.statistics.distributions import t_above, t_quantile
-from headcats.statistics.multiplicity import benjamini_hochberg
+from headcats.statistics.random_streams import stream
 
-_ENOUGH = 5
-"""Tasks of the smaller category from which on Welch's degrees of freedom hold far into the tail, which q needs."""
-_GRID = ("layer", "head")
-_PAIR = ("category", "other")
+LEAST_SOURCES = 4
+"""Independent sources that a category needs to take part."""
+RELABELLINGS = 1000
+_SEED = 0
+_AT_A_TIME = 50  # labellings
+_ROUNDING = 1e-9  # of statistics and spreads that are the same
+_PAIR, _GRID = ("category", "other"), ("layer", "head")
 
 
 def effect_differences(scores: xr.Dataset, *, alpha: float = 0.05) -> xr.Dataset:
-    """Which heads have another effect in one category than in another: Welch's t test over tasks, head by head.
+    """Which heads have another effect in one category than in another, tested by exchanging the labels of sources.
 
-    `difference = mean effect over the tasks of category - mean over those of other`. The task is the unit, so the test
-    speaks of tasks like these. Assumed: the tasks of a category are exchangeable, independent draws (tasks on the same
-    words may not be), their effects roughly normal; skewed effects (a few tasks that need the head, most that do not)
-    can make a difference in spread look like one in the mean. Welch's degrees of freedom are too many by chance where a
-    category has few tasks: with fewer than 5 the smaller category's tasks less one are taken, which never calls too
-    often. q is Benjamini-Hochberg over heads x pairs of categories.
+    `difference = mean over the independent sources of category - that of other`, a source being the mean over its tasks
+    of the category. It is divided by its standard error from the spread between sources of the same category, pooled
+    over categories. `p_value` is the share of 1000 labellings of the sources in which any head and pair of categories
+    has a ratio as large, so at most `alpha` of studies call any head if labels mean nothing. Assumed: sources are
+    exchangeable, so a category whose effects only spread more can be called, too.
 
     Args:
-        scores: What `hc.score` returns.
-        alpha: Level of q that `n_different` counts, in (0, 1).
+        scores: What `hc.score` returns; sources are its coordinate `independent_source (task)`, else tasks.
+        alpha: Family-wise error rate of the calls and intervals, in (0, 1).
 
     Returns:
-        `difference, low, high` (95 % interval), `p_value` (two-sided), `q_value (category, other, layer, head)`, in
-        shares of the gap; `n_different (category, other)`: heads with `q <= alpha`; `n_tasks (category)`: tasks with
-        numbers. NaN for a category of fewer than 2 such tasks and with itself, and for heads without a number in one of
-        the tasks or without variance. Attributes of the scores, with `alpha`.
+        `difference, low, high` (simultaneous interval, without 0 if the head is called), `p_value` (two-sided,
+        family-wise) `(category, other, layer, head)`, in shares of the gap; `n_different (category, other)`: heads with
+        `p_value <= alpha`; `n_sources (category)`: those with numbers. NaN for a category of fewer than 4 such sources
+        and with itself, and for heads without a number in one of the tasks or without spread. Attributes of the scores,
+        with `alpha`.
 
     Raises:
         DataError: No scores.
         OptionError: `alpha` outside (0, 1).
 
     Warns:
-        StatisticsWarning: Categories with fewer than 2 tasks with numbers.
+        StatisticsWarning: Categories with fewer than 4 sources with numbers.
 
     Example:
         >>> import headcats as hc
-        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> import numpy as np
+        >>> import xarray as xr
+        >>> effect = np.array([[1, 2], [2, 3], [1, 1], [3, 2], [9, 2], [8, 1], [9, 3], [7, 2]]) / 10
+        >>> scores = xr.Dataset(
+        ...     {"effect": (("task", "layer", "head"), effect[:, None])},
+        ...     {"task": [*"abcdefgh"], "category": ("task", [*"AAAABBBB"]), "layer": [0], "head": [0, 1]},
+        ...     {"categories": '[{"name": "A"}, {"name": "B"}]'},
+        ... )
         >>> tested = hc.categories.effect_differences(scores)
-        >>> tested.difference.dims, tested.n_different.dims
-        (('category', 'other', 'layer', 'head'), ('category', 'other'))
-        >>> pair = tested.sel(category="Knowledge", other="Translation")
-        >>> bool(((pair.low <= pair.difference) & (pair.difference <= pair.high)).all())
-        True
+        >>> (tested.p_value.sel(category="B", other="A") <= 0.05).values.tolist()
+        [[True, False]]
 
     References:
-        Welch (1947), Biometrika 34, 28-35; Mickey & Brown (1966), Ann. Math. Stat. 37, 639-642 (few tasks); Benjamini &
-        Hochberg (1995), J. R. Stat. Soc. B 57, 289-300.
+        Westfall & Young (1993), Resampling-Based Multiple Testing, Wiley.
     """
     check_is(scores, SCORES, by="hc.categories.effect_differences")
     if not 0 < alpha < 1:
         raise OptionError(f"alpha must lie between 0 and 1, got {alpha}.")
-    tasks = numbered_tasks(scores)
-    few = [f"{name} ({len(members)})" for name, members in tasks.items() if len(members) < 2]
-    warn_of({"A difference is tested over tasks: it needs 2 with numbers in each category": few})
-    names = list(tasks)
-    effects = [scores["effect"].sel(task=tasks[name]).transpose("task", *_GRID).values for name in names]
-    shape = (len(names), len(names), *effects[0].shape[1:])
-    tested = {name: np.full(shape, np.nan) for name in ("difference", "low", "high", "p_value", "q_value")}
-    first, second = np.triu_indices(len(names), 1)
-    for i, j in zip(first, second, strict=True):
-        if min(len(effects[i]), len(effects[j])) >= 2:
-            for name, values in _welch(effects[i], effects[j]).items():
-                tested[name][i, j] = values
-    tested["q_value"][first, second] = benjamini_hochberg(tested["p_value"][first, second])
-    for name, mirrored, sign in (
-        ("difference", "difference", -1), ("low", "high", -1), ("high", "low", -1),
-        ("p_value", "p_value", 1), ("q_value", "q_value", 1),
-    ):  # fmt: skip
-        tested[name][second, first] = sign * tested[mirrored][first, second]
+    means = {name: source_means(scores.sel(task=tasks)) for name, tasks in numbered_tasks(scores).items()}
+    few = [f"{name} ({len(sources)})" for name, sources in means.items() if len(sources) < LEAST_SOURCES]
+    warn_of({f"Differences between categories take {LEAST_SOURCES} independent sources in each": few})
+    names = list(means)
+    tested = [place for place, name in enumerate(names) if len(means[name]) >= LEAST_SOURCES]
+    shape = (len(names), len(names), *(scores.sizes[dim] for dim in _GRID))
+    grids = {name: np.full(shape, np.nan) for name in ("difference", "low", "high", "p_value")}
+    if len(tested) > 1:
+        for name, values in _relabelled([means[names[place]] for place in tested], alpha).items():
+            grids[name][np.ix_(tested, tested)] = values.reshape(len(tested), len(tested), *shape[2:])
     result = xr.Dataset(
-        {name: ((*_PAIR, *_GRID), values) for name, values in tested.items()},
+        {name: ((*_PAIR, *_GRID), values) for name, values in grids.items()},
         coords={"category": names, "other": names, **head_coords(scores)},
         attrs=scores.attrs | {"alpha": alpha},
     )
     known = result["p_value"].notnull().any(_GRID)
-    result["n_different"] = (result["q_value"] <= alpha).sum(_GRID).where(known)
-    result["n_tasks"] = ("category", [len(tasks[name]) for name in names])
+    result["n_different"] = (result["p_value"] <= alpha).sum(_GRID).where(known)
+    result["n_sources"] = ("category", [len(means[name]) for name in names])
     return result
 
 
-def _welch(
-    first: Float[np.ndarray, "task layer head"], second: Float[np.ndarray, "other_task layer head"]
-) -> dict[str, Float[np.ndarray, "layer head"]]:
-    """Difference of the means, its 95 % interval and two-sided p; NaN without variance."""
-    sides = (first, second)
-    parts = [effects.var(axis=0, ddof=1) / len(effects) for effects in sides]
-    squared, least = parts[0] + parts[1], min(map(len, sides))
-    with np.errstate(divide="ignore", invalid="ignore"):  # of heads with the same effect on all tasks
-        welch = squared**2 / sum(part**2 / (len(effects) - 1) for part, effects in zip(parts, sides, strict=True))
-        freedom = welch if least >= _ENOUGH else np.full_like(welch, least - 1.0)
-        difference, error = first.mean(axis=0) - second.mean(axis=0), np.sqrt(squared)
-        reach = t_quantile(0.025, freedom) * error
-        p_value = 2 * t_above(np.abs(difference) / error, freedom)
-    values = {"difference": difference, "low": difference - reach, "high": difference + reach, "p_value": p_value}
-    return {name: np.where(error > 0, numbers, np.nan) for name, numbers in values.items()}
+def _relabelled(
+    means: list[Float[np.ndarray, "source layer head"]], alpha: float
+) -> dict[str, Float[np.ndarray, "category other cell"]]:
+    """Variables of `effect_differences` for categories with enough sources."""
+    effects = np.concatenate(means).reshape(sum(map(len, means)), -1)
+    effects = effects - effects.mean(axis=0)
+    labels, draws = np.repeat(np.arange(len(means)), [len(sources) for sources in means]), stream(_SEED, "differences")
+    drawn = np.stack([labels, *(draws.permutation(labels) for _ in range(RELABELLINGS - 1))])
+    parts = np.array_split(drawn, 1 + RELABELLINGS // _AT_A_TIME)
+    largest = np.concatenate([_ratios(effects, part)[0].max(axis=(1, 2), initial=0) for part in parts])
+    ratio, difference, error = (grids[0] for grids in _ratios(effects, drawn[:1]))
+    ordered = np.sort(largest)
+    p_value = 1 - np.searchsorted(ordered, ratio - _ROUNDING) / RELABELLINGS
+    reach = ordered[-1 - math.floor(alpha * RELABELLINGS + _ROUNDING)] * error
+    first, second = np.triu_indices(len(means), 1)
+    table = {}
+    for name, values, mirrored in (
+        ("difference", difference, -difference), ("low", difference - reach, -difference - reach),
+        ("high", difference + reach, reach - difference), ("p_value", p_value, p_value),
+    ):  # fmt: skip
+        table[name] = np.full((len(means), len(means), effects.shape[1]), np.nan)
+        table[name][first, second], table[name][second, first] = values, mirrored
+        table[name][..., ~_varies(effects)] = np.nan
+    return table
+
+
+def _varies(effects: Float[np.ndarray, "source cell"]) -> Bool[np.ndarray, " cell"]:
+    return (effects**2).sum(axis=0) > _ROUNDING**2  # not so where a source has no number, either
+
+
+def _ratios(
+    effects: Float[np.ndarray, "source cell"], labels: Int[np.ndarray, "labelling source"]
+) -> tuple[Float[np.ndarray, "labelling pair cell"], ...]:
+    """Size of every difference between two categories in standard errors, the difference and the error.
+
+    `effects` have mean 0 over sources. Ratios are 0 where they do not vary.
+    """
+    members = (labels[:, None] == np.arange(labels.max() + 1)[:, None]).astype(float)
+    sizes = members[0].sum(axis=1)
+    means = members @ effects / sizes[:, None]
+    first, second = np.triu_indices(len(sizes), 1)
+    difference = means[:, first] - means[:, second]
+    total = (effects**2).sum(axis=0)
+    # Never quite 0, as it can be where effects take few values.
+    within = np.maximum(total - (sizes[:, None] * means**2).sum(axis=1), _ROUNDING * total)
+    within /= len(effects) - len(sizes)
+    error = np.sqrt(within[:, None] * (1 / sizes[first] + 1 / sizes[second])[:, None])
+    ratio = np.zeros_like(difference)
+    return np.divide(np.abs(difference), error, out=ratio, where=_varies(effects) & (error > 0)), difference, error

@@ -82,9 +82,9 @@ def with_descriptors(overlap: xr.Dataset, descriptors: xr.Dataset | None) -> xr.
 
 
 def with_tests(tables: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
-    """Add to the tables of a map its test over tasks, `differences`."""
+    """Add to the tables of a map its test over sources, `differences`."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StatisticsWarning)  # of few tasks, which the findings say
+        warnings.simplefilter("ignore", StatisticsWarning)  # of few sources, which the findings say
         return {**tables, "differences": effect_differences(tables["scores"])}
 
 

@@ -57,3 +57,16 @@ def numbered_tasks(scores: xr.Dataset) -> dict[str, list[str]]:
         rows = (scores["category"] == entry["name"]) & numbered
         tasks[entry["name"]] = [str(task) for task in scores["task"].values[rows.values]]
     return tasks
+
+
+def sources_of(scores: xr.Dataset) -> Int[np.ndarray, " task"]:
+    """Number of every task's independent source, from 0; where scores name none, each task is its own."""
+    names = scores["independent_source"] if "independent_source" in scores.coords else scores["task"]
+    return np.unique(names.values, return_inverse=True)[1]
+
+
+def source_means(scores: xr.Dataset) -> Float[np.ndarray, "source layer head"]:
+    """Mean effect over the tasks of every source among some scores."""
+    effects = scores["effect"].transpose("task", "layer", "head").values
+    sources = sources_of(scores)
+    return np.array([effects[sources == source].mean(axis=0) for source in range(sources.max(initial=-1) + 1)])

@@ -79,9 +79,8 @@ def compare_command(
     protocols, `first` and `second`, which `differ_in` something, by `category` and `sign`: `jaccard`, `expected`,
     `spearman`, and of the `n_heads` that both have judged those in it: `heads_first`, `heads_second`, `both`);
     `replicated` (`category`, `judged_by` how many protocols, heads that `always`, `half` or `any` of them have);
-    `halves` (`title`, `splits`, `categories` with the means `jaccard`, `expected` and `spearman` over `n_splits`, their
-    ends `jaccard_min`, `jaccard_max`, `spearman_min`, `spearman_max`, and `n_heads`; `not_judged`); `methods` (`method`
-    and `other` by `group` of heads: `rank_correlation`, `layer_correlation`, `p_value`, `q_value`, `top_overlap`,
+    `halves` (`title`, `splits`, `categories` with the means `jaccard`, `expected` and `spearman`; `not_judged`);
+    `methods` (`method` and `other` by `group` of heads: `rank_correlation`, `layer_correlation`, `top_overlap`,
     `top_chance`); `sentences`; `files`. What does not apply is null.
     """
     reading = MapSpec.parse(
@@ -177,7 +176,7 @@ def _compare_methods(run: RunResults, metric: str | None, answer: Answer) -> pd.
     if answer.short is None:  # no task is scored
         answer.short = short_methods(table, next_command=f"headcats report {shlex.quote(str(place_of(run)))}")
     answer.detail(method_findings(table))
-    columns = ["rank_correlation", "layer_correlation", "p_value", "q_value", "top_overlap", "top_chance"]
+    columns = ["rank_correlation", "layer_correlation", "top_overlap", "top_chance"]
     answer.numbers["methods"] = table[columns].reset_coords(drop=True).to_dataframe().reset_index()
     return answer.numbers["methods"]
 
@@ -191,11 +190,10 @@ def _compare_halves(run: RunResults, reading: MapSpec, answer: Answer, *, splits
 
     halves = half_agreement(run.tree, judge, splits=splits, sign=reading.sign).assign_attrs(title=title)
     answer.detail(half_findings(halves, title=title))
-    by_category = [name for name in halves.data_vars if halves[name].dims == ("category",)]
     answer.numbers["halves"] = {
         "title": title,
         "splits": splits,
-        "categories": halves[by_category].to_dataframe().reset_index(),
+        "categories": halves[["jaccard", "expected", "spearman"]].mean("split").to_dataframe().reset_index(),
         "not_judged": [reason for reason in halves["reason"].values.tolist() if reason],
     }
     return halves

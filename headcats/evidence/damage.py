@@ -1,4 +1,4 @@
-"""Damage of sets of heads to a task: joint ablation on held-out prompts, measured in log-probability."""
+"""Damage of sets of heads to a task: joint ablation on held-out prompts, measured in logit difference."""
 
 import logging
 import time
@@ -23,12 +23,14 @@ from headcats.sweeps.tree import HeadSet, grow
 _log = logging.getLogger("headcats")
 _PROBED_SETS = 32
 _TO_THE_MEAN = Intervention("mean", "clean", lambda sources: sources.mean, positions="all", uses_reference=True)
-METRIC = "log_prob"
+# Of answers of several tokens the difference of whole answers. A log-probability would be saturated where the margin is
+# large: two heads of 2 logits each would seem to do little alone and much together.
+METRIC = "logit_diff"
 
 
 @dataclass(frozen=True)
 class TaskDamage:
-    """Damage of sets of heads on the held-out prompts of one task, in nats of log-probability."""
+    """Damage of sets of heads on the held-out prompts of one task, in logit difference (nats)."""
 
     task: str
     category: str

@@ -140,10 +140,9 @@ def interval_text(low: Any, high: Any, digits: int = 2) -> str:
     return "-" if "-" in texts else " to ".join(texts)
 
 
-def with_interval(cell: xr.Dataset, name: str, ends: Sequence[str] = ("_low", "_high"), *, digits: int = 2) -> str:
-    """A number of a dataset with its interval, or range, in parentheses; the number alone where there is none."""
-    low, high = (cell.get(f"{name}{end}") for end in ends)
-    number, interval = number_text(cell[name], digits), interval_text(low, high, digits)
+def with_interval(cell: xr.Dataset, name: str) -> str:
+    """A number of a dataset with its interval in parentheses; the number alone where there is none."""
+    number, interval = number_text(cell[name]), interval_text(cell.get(f"{name}_low"), cell.get(f"{name}_high"))
     return number if "-" in (number, interval) else f"{number} ({interval})"
 
 

@@ -64,7 +64,7 @@ def run_evidence(
     Ablation: heads are chosen by half of the query items, for each task without it (the at most 4 with the largest
     effect beyond other categories), and ablated jointly, to their mean over reference prompts of the whole suite, on
     fresh prompts about the other half of the items. Do they damage their category's tasks more than others? Damage =
-    drop of the answer's log-probability as a share of the clean-corrupted gap, positive = the heads help. A category is
+    drop of the logit difference as a share of the clean-corrupted gap, positive = the heads help. A category is
     supported if both are larger than all but 5 % of the largest ones of relabelled tasks (family-wise p) and the 95 %
     interval of the difference in damage is above 0; not supported if that interval is below .02; else inconclusive.
     docs/relabelling.md derives the rule, which has no options. All of this holds for these tasks, templates and
@@ -79,7 +79,7 @@ def run_evidence(
         suite: None takes the suite that the results hold. Another one, as in `hc.run`, such as one with more pairs,
             must have the same tasks and categories and give the prompts of the run.
         method: Method that heads are chosen by, as `name` or `name@positions`; None takes the first exact one there is.
-        metric: Metric that heads are chosen by; None takes the first of the run. Damage is always log-probability.
+        metric: Metric that heads are chosen by; None takes the first of the run. Damage is always logit difference.
         effect: "total" or "task_specific" effects, as in `hc.score`.
         positions: Where heads are ablated: "last", or "all", which takes as many times longer as prompts have tokens.
         n_prompts: Held-out prompts per task.

@@ -34,18 +34,29 @@ def test_it_is_what_joint_sweeps_give(material, positions):
             held,
             "mean_ablation",
             SETS,
-            metrics=["log_prob"],
+            metrics=["logit_diff"],
             positions=positions,
             reference=reference,
             path="hooked",
         )
-        .sel(metric="log_prob")
+        .sel(metric="logit_diff")
         .astype("float64")
     )
     expected = (ds.clean - ds.patched).mean("prompt") / (ds.clean - ds.corrupted).mean()
     np.testing.assert_allclose(found.shares(SETS), expected, atol=1e-5)
     assert found.task == "knowledge0"
     assert (np.diff(found.shares(SETS[:3])) > 0).all()
+
+
+def test_damage_by_heads_that_add_up_adds_up(material):
+    _, held, reference = material
+    # The answer's logit is 6 above the distractor's, where log-probability is saturated.
+    model = adapt(planted_model(OWN, n_layers=N_LAYERS, written=0.005, read=18.2))
+    heads = [(Head(layer, 0),) for layer in range(3)]
+    found = measure_damage(model, [held], [*heads, sum(heads, ())], category="", reference=reference, positions="last")
+    assert found.gap.mean() == pytest.approx(12, abs=0.2)
+    assert found.shares([sum(heads, ())]) == pytest.approx(0.5, abs=0.02)
+    assert found.shares(heads).sum() == pytest.approx(0.5, abs=0.02)
 
 
 def test_prompts_of_several_lengths_are_one_task(material):
@@ -71,7 +82,7 @@ def test_what_cannot_be_measured_says_why(material):
     with pytest.raises(DataError, match="n_prompts"):
         measure_damage(model, [], SETS, **options)
     blind = PromptBatch(**{**vars(held), "clean": held.corrupted})
-    with pytest.raises(DataError, match=r"gap .*\(log_prob -?\d+\.\d\d, 95 %"):
+    with pytest.raises(DataError, match=r"gap .*\(logit_diff -?\d+\.\d\d, 95 %"):
         measure_damage(model, [blind], SETS, **options)
     with pytest.raises(DataError, match="single query item"):
         measure_damage(model, [held.select([0])], SETS, **options)

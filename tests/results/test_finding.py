@@ -20,6 +20,6 @@ def test_intervals_where_there_are_any():
     assert interval_text(0.1, -0.001) == "0.10 to 0.00"
     assert interval_text(None, 1) == interval_text(float("nan"), 1) == number_text(None) == "-"
     cell = xr.Dataset({"size": 3.0, "size_low": 2.0, "size_high": 4.0})
-    assert with_interval(cell, "size", digits=1) == "3.0 (2.0 to 4.0)"
+    assert with_interval(cell, "size") == "3.00 (2.00 to 4.00)"
     assert with_interval(cell.drop_vars("size_low"), "size") == "3.00"
     assert with_interval(cell.assign(size=float("nan")), "size") == "-"

@@ -113,11 +113,9 @@ def half_agreement(
         sign: "helping" or "suppressing" heads.
 
     Returns:
-        By `category`: means over splits `jaccard, spearman, expected` (of random sets of the same sizes), with `_min`
-        and `_max`; `n_splits` with a Jaccard index, NaN where both halves are empty; `n_heads` with a number in both
-        halves, in the split with the most. Every split: `split_jaccard, split_spearman, split_expected (split,
-        category)`, `size (split, half, category)`, and `reason (split)`: why it could not be judged (numbers NaN, sizes
-        0), or "".
+        `jaccard, spearman, expected (split, category)`, the last of random sets of the same sizes; NaN where both
+        halves are empty or nothing is judged. `size (split, half, category)` of the halves; `reason (split)`: why it
+        could not be judged (sizes 0), or "".
 
     Raises:
         OptionError: `splits` below 1, or another `sign`.
@@ -129,8 +127,8 @@ def half_agreement(
         >>> def judge(half):
         ...     return hc.categorize(hc.score(half, method="denoising_patch"), rule=hc.rules.top_fraction(p=0.1))
         >>> halves = hc.evidence.half_agreement(results, judge, splits=1)
-        >>> halves.jaccard.dims, halves.split_jaccard.dims
-        (('category',), ('split', 'category'))
+        >>> halves.jaccard.dims
+        ('split', 'category')
 
     References:
         Split-half reliability: Spearman (1910) and Brown (1910), Br. J. Psychol. 3, 271-295 and 296-322, without their
@@ -148,7 +146,6 @@ def half_agreement(
     shape = (splits, len(categories))
     by_split = {name: np.full(shape, np.nan) for name in ("jaccard", "spearman", "expected")}
     sizes, reasons = np.zeros((splits, len(HALVES), len(categories)), dtype=np.int64), [""] * splits
-    n_heads = np.zeros(len(categories), dtype=np.int64)
     _log.info("Judging %d halves of the prompts.", 2 * splits)
     for split in range(splits):
         try:
@@ -165,21 +162,13 @@ def half_agreement(
         pair = table.sel(protocol=HALVES[0], other=HALVES[1])
         for name, values in by_split.items():
             values[split] = pair[name].values
-        n_heads = np.maximum(n_heads, pair["n_heads"].values)
         sizes[split] = table["size"].transpose("protocol", "category").values
-    result = xr.Dataset(
-        {f"split_{name}": (("split", "category"), values) for name, values in by_split.items()},
+    return xr.Dataset(
+        {name: (("split", "category"), values) for name, values in by_split.items()}
+        | {"size": (("split", "half", "category"), sizes), "reason": ("split", reasons)},
         coords={"split": np.arange(splits), "half": list(HALVES), "category": categories},
         attrs={"sign": sign},
-    ).assign(size=(("split", "half", "category"), sizes), n_heads=("category", n_heads), reason=("split", reasons))
-    for name, values in by_split.items():
-        finite = [column[np.isfinite(column)] for column in values.T]
-        summaries = {"": "mean"} if name == "expected" else {"": "mean", "_min": "min", "_max": "max"}
-        for suffix, summary in summaries.items():
-            numbers = [getattr(column, summary)() if len(column) else np.nan for column in finite]
-            result[name + suffix] = ("category", numbers)
-    result["n_splits"] = ("category", np.isfinite(by_split["jaccard"]).sum(axis=0))
-    return result
+    )
 
 
 def pairs(agreement: xr.Dataset) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from jaxtyping import Float
 
 from headcats.evidence.comparison.agreement import SIGNS, pairs
 from headcats.reports.text.answer import NAMED
@@ -23,7 +24,6 @@ from headcats.results.finding import (
     number_text,
     paragraph,
     table,
-    with_interval,
 )
 from headcats.results.head_axes import cell_name, unit_of
 from headcats.results.label import Label
@@ -123,9 +123,9 @@ def short_protocols(
     next_command: str,
     colours: Mapping[str, str],
 ) -> Short:
-    """Make the answer on the protocols of one model: what agrees, what moves."""
+    """Make the answer on the protocols of one model: what they agree on."""
     entries, n = replicates(members, sign=agreement.attrs["sign"]), len(members)
-    verdict = [*_agreeing(entries, n), *_moving(pairs(agreement)), *_halves(halves)]
+    verdict = [*_agreeing(entries, n), *_halves(halves)]
 
     def listed(most: int) -> Table:
         return replace(_replicate_table("text.untitled", entries, most, n=n), colours=colours)
@@ -154,23 +154,11 @@ def _agreeing(entries: Sequence[Mapping[str, Any]], n: int) -> Iterator[Finding]
     yield line("short.agreed", n=n, categories=named, more=more)
 
 
-def _moving(compared: pd.DataFrame) -> Iterator[Finding]:
-    """In what the protocols differ that agree least, over all categories in which both have heads or one has."""
-    judged = compared[compared["jaccard"].notna()]
-    if judged.empty:
-        return
-    means = judged.assign(differ_in=judged["differ_in"].replace("", "nothing known")).groupby("differ_in")
-    means = means[["jaccard", "expected"]].mean().sort_values("jaccard", kind="stable")
-    if means["jaccard"].iloc[0] == 1:
-        return
-    yield line("short.moved", parts=str(means.index[0]), jaccard=means["jaccard"].iloc[0],
-               expected=means["expected"].iloc[0])  # fmt: skip
-
-
 def _halves(halves: xr.Dataset | None) -> Iterator[Finding]:
     if halves is not None and halves["jaccard"].notnull().any():
-        least, most = float(halves["jaccard"].min()), float(halves["jaccard"].max())
-        yield line("short.halves", least=least, most=most, expected=float(halves["expected"].max()))
+        means = halves[["jaccard", "expected"]].mean("split")
+        jaccard, expected = means["jaccard"], float(means["expected"].max())
+        yield line("short.halves", least=float(jaccard.min()), most=float(jaccard.max()), expected=expected)
 
 
 def half_findings(halves: xr.Dataset, *, title: str) -> Iterator[Finding]:
@@ -182,18 +170,26 @@ def half_findings(halves: xr.Dataset, *, title: str) -> Iterator[Finding]:
             "-" if reason else "|".join(map(str, split))
             for split, reason in zip(cell["size"].values, reasons, strict=True)
         ]
-        ranges = [with_interval(cell, name, ("_min", "_max")) for name in ("jaccard", "spearman")]
-        size_text = " ".join(sizes) if cell["n_heads"] else "-"
-        rows.append([category, size_text, str(int(cell["n_splits"])), *ranges, number_text(cell["expected"])])
+        size_text = " ".join(sizes) if cell["spearman"].notnull().any() else "-"
+        means = [_mean_and_range(cell[name].values) for name in ("jaccard", "spearman")]
+        compared = str(int(cell["jaccard"].notnull().sum()))
+        rows.append([category, size_text, compared, *means, number_text(cell["expected"].mean())])
     columns = [
         "category", "heads per half", "compared", "Jaccard (range)", "Spearman of effects (range)", "Jaccard by chance",
     ]  # fmt: skip
     yield table("agreement.halves", columns, rows, title=title, sign=halves.attrs["sign"], splits=splits)
-    if (halves["n_splits"] < splits).any():
+    if halves["jaccard"].isnull().any():
         yield line("agreement.compared")
     failures = [reason for reason in reasons if reason]
     if failures:
         yield line("agreement.splits_not_judged", n=len(failures), splits=splits, reason=failures[0])
+
+
+def _mean_and_range(values: Float[np.ndarray, " split"]) -> str:
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return "-"
+    return "{} ({} to {})".format(*map(number_text, (known.mean(), known.min(), known.max())))
 
 
 def approximation_findings(labels: Sequence[str]) -> list[Finding]:

@@ -52,11 +52,10 @@ def _method_matrix(agreement: xr.Dataset, group: str) -> Table:
 def _method_cell(pair: xr.Dataset) -> str:
     if not pair["rank_correlation"].notnull():
         return "-"
-    significant = "*" if float(pair["q_value"]) <= 0.05 else ""
-    correlation, overlap, chance = (
-        number_text(pair[name]) for name in ("rank_correlation", "top_overlap", "top_chance")
+    correlation, layers, overlap, chance = (
+        number_text(pair[name]) for name in ("rank_correlation", "layer_correlation", "top_overlap", "top_chance")
     )
-    return f"{correlation}{significant} / {overlap} ({chance})"
+    return f"{correlation} ({layers}) / {overlap} ({chance})"
 
 
 def plan_findings(runs: Runs) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.base.errors import pluralize
+from headcats.categories.differences import LEAST_SOURCES
 from headcats.categories.map_result import MapResult
 from headcats.categories.membership import SETTLED, head_table
 from headcats.results.declaration import approximation_label, controls_of
@@ -176,14 +177,14 @@ def difference_table(tested: xr.Dataset) -> Iterator[Finding]:
         pairs = [_cell(row.sel(other=other), tested.attrs["alpha"]) for other in names[:place]]
         rows.append([name, *pairs, *[""] * (len(names) - 1 - place)])
     yield table("map.differences", ["", *names[:-1]], rows[1:])
-    yield line("map.differences_meaning", alpha=tested.attrs["alpha"])
+    yield line("map.differences_meaning", alpha=tested.attrs["alpha"], needed=LEAST_SOURCES)
 
 
 def _cell(pair: xr.Dataset, alpha: float) -> str:
     """Such as "4: L1H2 +0.312, L0H3 -0.201, L2H2 +0.113 and 1 more"; "-" where nothing can be tested."""
     if pair["n_different"].isnull():
         return "-"
-    differences = pair[["difference"]].where(pair["q_value"] <= alpha).to_dataframe()["difference"].dropna()
+    differences = pair[["difference"]].where(pair["p_value"] <= alpha).to_dataframe()["difference"].dropna()
     largest = differences.reindex(differences.abs().sort_values(ascending=False).index)
     unit = unit_of(pair)
     heads = [f"{cell_name(layer, head, unit)} {value:+.3f}" for (layer, head), value in largest.items()]

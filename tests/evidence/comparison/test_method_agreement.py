@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from headcats.base.errors import DataError, OptionError
+from headcats.base.errors import DataError
 from headcats.evidence.comparison.method_agreement import method_agreement
 
 RNG = np.random.default_rng(0)
@@ -37,36 +37,33 @@ def test_identical_methods_agree_fully() -> None:
     assert float(found["rank_correlation"]) == pytest.approx(1)
     assert float(found["top_overlap"]) == 1
     assert int(found["n_heads"]) == 48
-    assert float(found["p_value"]) == pytest.approx(2 / 5000)
 
 
 def test_numbers_by_hand() -> None:
     first, second = np.zeros((1, 2, 4)), np.zeros((1, 2, 4))
     first[0], second[0] = [[8, 7, 6, 5], [4, 3, 2, -1]], [[8, 1, 6, 5], [-4, 3, 2, 7]]
-    found = pair(method_agreement(strengths(a=first, b=second), draws=20))
+    found = pair(method_agreement(strengths(a=first, b=second)))
     # {8, 7, 6, 5} are places 0, 1, 2, 3; {8, 7, 6, 5} of the second 0, 7, 2, 3.
     assert float(found["top_overlap"]) == pytest.approx(3 / 5)
     # 0 to 4 of 4 shared in 1, 16, 36, 16, 1 of 70 cases: overlap 0, 1/7, 2/6, 3/5, 1.
     assert float(found["top_chance"]) == pytest.approx((16 / 7 + 36 / 3 + 16 * 3 / 5 + 1) / 70)
     assert float(found["rank_correlation"]) == pytest.approx(stats.spearmanr(first.ravel(), second.ravel()).statistic)
-    ranks = method_agreement(strengths(a=first, b=second), draws=20)["rank"].isel(group=0)
-    assert ranks.sel({"method": "b"}).values.tolist() == [[1, 7, 3, 4], [8, 5, 6, 2]]
 
 
 def test_top_sets_hold_the_largest_positive_strengths_and_ties() -> None:
     values = np.zeros((1, 2, 3))
     values[0] = [[0.5, 0.4, 0.3], [0.2, 0.2, 0.0]]
-    found = method_agreement(strengths(a=values, b=values > 0.3, c=-abs(values)), draws=5)
+    found = method_agreement(strengths(a=values, b=values > 0.3, c=-abs(values)))
     assert float(pair(found)["top_overlap"]) == 2 / 5
     assert float(pair(found, "a", "c")["top_overlap"]) == 0
     assert np.isnan(pair(found, "c", "c")["top_overlap"])
 
 
 def test_a_tenth_of_the_heads_is_on_top_but_at_least_four() -> None:
-    assert method_agreement(strengths(a=HEADS, b=HEADS), draws=1).attrs["top"] == 4
+    assert method_agreement(strengths(a=HEADS, b=HEADS)).attrs["top"] == 4
     wide = np.random.default_rng(1).random((1, 12, 12))
-    assert method_agreement(strengths(a=wide, b=wide), draws=1).attrs["top"] == 14
-    assert method_agreement(strengths(a=wide[:, :1, :2], b=wide[:, :1, :2]), draws=1).attrs["top"] == 2
+    assert method_agreement(strengths(a=wide, b=wide)).attrs["top"] == 14
+    assert method_agreement(strengths(a=wide[:, :1, :2], b=wide[:, :1, :2])).attrs["top"] == 2
 
 
 def test_methods_that_know_layers_alone_are_told_from_those_that_know_heads() -> None:
@@ -77,40 +74,10 @@ def test_methods_that_know_layers_alone_are_told_from_those_that_know_heads() ->
     alike = pair(found)
     assert float(alike["rank_correlation"]) > 0.8
     assert float(alike["rank_correlation"]) == pytest.approx(float(alike["layer_correlation"]), abs=0.05)
-    assert float(alike["p_value"]) > 0.05
+    permuted = [stats.spearmanr(draws.permuted(first[0], axis=1).ravel(), second.ravel()).statistic for _ in range(500)]
+    assert float(alike["layer_correlation"]) == pytest.approx(np.mean(permuted), abs=0.005)
     known = pair(found, "a", "c")
     assert float(known["rank_correlation"]) > float(known["layer_correlation"]) + 0.01
-    assert float(known["q_value"]) < 0.01
-
-
-def test_the_permutation_p_is_that_of_a_slow_replica() -> None:
-    draws = np.random.default_rng(3)
-    first, second = draws.standard_normal((2, 1, 4, 5))
-    second = second + 1.2 * first
-    found = pair(method_agreement(strengths(a=first, b=second)))
-    there = stats.spearmanr(first.ravel(), second.ravel()).statistic
-    ranks, others = (stats.rankdata(values).reshape(4, 5) for values in (first, second))
-    permuted = []
-    for _ in range(5000):
-        shuffled = np.concatenate([draws.permutation(row) for row in ranks])
-        permuted.append(np.corrcoef(shuffled, others.ravel())[0, 1])
-    expected = 2 * min(np.mean(np.array(permuted) >= there), np.mean(np.array(permuted) <= there))
-    assert 0.001 < expected < 0.2
-    assert float(found["p_value"]) == pytest.approx(expected, abs=5 * np.sqrt(2 * expected / 5000))
-    assert float(found["layer_correlation"]) == pytest.approx(np.mean(permuted), abs=0.02)
-
-
-def test_independent_methods_are_rarely_told_from_chance() -> None:
-    draws = np.random.default_rng(4)
-    found = method_agreement(strengths(**{f"m{i}": draws.standard_normal((10, 6, 8)) for i in range(6)}), draws=499)
-    upper = np.triu(np.ones((6, 6), dtype=bool), 1)
-    p_values = found["p_value"].values[:, upper]
-    assert p_values.shape == (10, 15)
-    assert 0.01 < (p_values <= 0.05).mean() < 0.09
-    overlap, chance = (found[name].values[:, upper].mean() for name in ("top_overlap", "top_chance"))
-    assert overlap == pytest.approx(chance, abs=0.02)
-    expected = stats.false_discovery_control(p_values.ravel()).reshape(p_values.shape)
-    np.testing.assert_allclose(found["q_value"].values[:, upper], expected)
 
 
 def test_missing_groups_and_heads_are_counted() -> None:
@@ -118,25 +85,24 @@ def test_missing_groups_and_heads_are_counted() -> None:
     some = np.stack([HEADS[0], HEADS[0]])
     some[0, 0, 0] = np.nan
     constant = np.ones((2, 6, 8))
-    found = method_agreement(strengths(["x", "y"], a=lacking, b=some, c=constant), draws=50)
+    found = method_agreement(strengths(["x", "y"], a=lacking, b=some, c=constant))
     at = found.sel({"method": "a", "other": "b"})
     assert at["n_heads"].values.tolist() == [47, 0]
     assert at["rank_correlation"].values[0] == pytest.approx(1)
-    for name in ("rank_correlation", "p_value", "q_value", "top_overlap", "top_chance"):
+    for name in ("rank_correlation", "layer_correlation", "top_overlap", "top_chance"):
         assert np.isnan(at[name].values[1]), name
     assert found["rank_correlation"].sel(other="c").isnull().all(), "a constant orders nothing"
-    assert found["rank"].sel({"method": "a", "group": "y"}).isnull().all()
     assert "a says nothing of y." in found.attrs["reading"]
 
 
 def test_it_is_symmetric_and_does_not_depend_on_the_other_methods_or_their_order() -> None:
     draws = np.random.default_rng(5)
     three = {name: draws.standard_normal((2, 6, 8)) for name in "abc"}
-    found = method_agreement(strengths(**three), draws=200)
-    for name in ("rank_correlation", "layer_correlation", "p_value", "q_value", "top_overlap", "top_chance", "n_heads"):
+    found = method_agreement(strengths(**three))
+    for name in ("rank_correlation", "layer_correlation", "top_overlap", "top_chance", "n_heads"):
         np.testing.assert_array_equal(found[name], found[name].transpose("group", "other", "method"))
-    turned = method_agreement(strengths(**{name: three[name] for name in "cb"}), draws=200)
-    for name in ("rank_correlation", "layer_correlation", "p_value", "top_overlap"):
+    turned = method_agreement(strengths(**{name: three[name] for name in "cb"}))
+    for name in ("rank_correlation", "layer_correlation", "top_overlap"):
         np.testing.assert_allclose(
             turned[name].sel({"method": "c", "other": "b"}), found[name].sel({"method": "b", "other": "c"})
         )
@@ -144,15 +110,15 @@ def test_it_is_symmetric_and_does_not_depend_on_the_other_methods_or_their_order
     assert found.attrs["categories"] == "[]"
 
 
-def test_the_reading_counts_what_the_numbers_say() -> None:
-    sentences = method_agreement(strengths(a=HEADS, b=HEADS, c=-HEADS)).attrs["reading"].split("\n")
-    assert sentences[0].startswith("3 methods on 48 heads")
-    assert "a and b, 1.00, top overlap 1.00" in sentences[1]
-    assert "-1.00, top overlap 0.00" in sentences[2]
-    assert sentences[3].startswith("In 1 of 3 comparisons")
-    draws = np.random.default_rng(6)
-    noise = method_agreement(strengths(a=draws.random((1, 6, 8)), b=draws.random((1, 6, 8)))).attrs["reading"]
-    assert "no comparison (1 of" in noise
+def test_the_reading_has_the_range_of_the_numbers() -> None:
+    numbers = method_agreement(strengths(a=HEADS, b=HEADS, c=-HEADS))
+    said = numbers.attrs["reading"].split("\n")
+    assert said[0].startswith("3 methods on 48 heads")
+    assert "3 pairs" in said[1]
+    assert "-1.00 to 1.00" in said[1]
+    layers = numbers["layer_correlation"].values[0][np.triu_indices(3, 1)]
+    assert f"{layers.min():.2f} to {layers.max():.2f}" in said[1]
+    assert "0.00 to 1.00" in said[2]
 
 
 def test_what_is_refused() -> None:
@@ -163,5 +129,3 @@ def test_what_is_refused() -> None:
         method_agreement(table.rename(strength="effect"))
     with pytest.raises(DataError, match="over method, group"):
         method_agreement(table.isel(group=0))
-    with pytest.raises(OptionError, match="draws must"):
-        method_agreement(table, draws=0)

@@ -200,11 +200,11 @@ def test_pairs_of_categories_whose_heads_differ_are_named_with_their_number() ->
 
 
 def test_nothing_differs_and_nothing_can_be_tested() -> None:
-    scores = tables(results(tasks=(3, 3)))["scores"]
-    alike = scores.assign(effect=xr.full_like(scores["effect"], 0.3) + 0.1 * np.arange(6)[:, None, None])
-    tested = effect_differences(alike.assign(category=("task", ["Algorithmic", "Knowledge"] * 3)))
+    scores = tables(results(tasks=(4, 4)))["scores"]
+    alike = scores.assign(effect=xr.full_like(scores["effect"], 0.3) + 0.1 * np.arange(8)[:, None, None])
+    tested = effect_differences(alike.assign(category=("task", ["Algorithmic", "Knowledge"] * 4)))
     (shown, _) = difference_table(tested)
     assert shown.rows == (("Knowledge", "0"),)
-    with pytest.warns(StatisticsWarning, match="over tasks"):
-        single = effect_differences(scores.isel(task=[0, 3]))
+    with pytest.warns(StatisticsWarning, match="4 independent sources"):
+        single = effect_differences(scores.isel(task=[0, 4]))
     assert not list(difference_table(single))
