@@ -90,7 +90,9 @@ def sharing(
     # What a rule reads beside numbers of heads is that of the true categories.
     judged = judge(tests, tests.rows_of({name: numbered[name] for name in needed}), needed, rule=rule).table
     n_batches = -(-len(labels) // _AT_ONCE)
-    batches = [_members(tests, batch, judged, rule=rule, min_tasks=min_tasks) for batch in np.array_split(labels, n_batches)]
+    batches = [
+        _members(tests, batch, judged, rule=rule, min_tasks=min_tasks) for batch in np.array_split(labels, n_batches)
+    ]
     in_categories = np.concatenate([members.sum(axis=1) for members in batches])
     pairs = (in_categories * (in_categories - 1) // 2).sum(axis=(1, 2))
     values = {"shared_pairs": int(pairs[0]), "n_labellings": len(pairs)}
