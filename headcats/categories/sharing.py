@@ -39,8 +39,8 @@ def sharing(
     labellings, the true one included, with at most or at least as many.
 
     **Null:** labels mean nothing, so sources are exchangeable. Heads are not exchanged: they may be redundant, or
-    unequally easy to detect. Fewer than under other labels: categories use heads of their own. More: they share more
-    than arbitrary groups of these tasks. Neither says nothing about the categories: with half of the tasks of many
+    unequally easy to detect. Fewer than under other labels: these categories differ in their heads. More: they share
+    more than other groups of these tasks. Neither says nothing about the categories: with half of the tasks of many
     categories asked for, heads of one category are members of none under other labels, so few are shared there, too.
 
     Args:

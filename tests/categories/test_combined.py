@@ -63,7 +63,7 @@ def test_categories_of_one_alone_are_named_and_the_others_kept():
     with pytest.warns(StatisticsWarning, match="left out: A, C"):
         both = hc.categories.in_both(first, members(np.ones((2, 1, 2)), categories=("C", "B")))
     assert both.category.values.tolist() == ["B"]
-    hc.overlap(both, draws=10)
+    hc.overlap(both)
 
 
 def test_suppressing_heads_are_joined_too():
@@ -72,7 +72,7 @@ def test_suppressing_heads_are_joined_too():
     both = hc.categories.in_both(gates, gates)
     assert both.suppressing.values.tolist() == [[[-1, 1, 1]]]
     assert int(both.suppressing_size_by_chance.item()) == 1  # 2 * 2 / 3
-    assert hc.overlap(both, sign="suppressing", draws=10)["set"].values.tolist() == [["", "A", "A"]]
+    assert hc.overlap(both, sign="suppressing")["set"].values.tolist() == [["", "A", "A"]]
 
 
 @pytest.mark.parametrize(

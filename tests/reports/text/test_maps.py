@@ -61,14 +61,14 @@ def usual() -> dict[str, xr.Dataset]:
 @functools.cache
 def _usual() -> dict[str, xr.Dataset]:
     made = results()
-    return with_tests(tables(made, rule=RULE))
+    return with_tests(tables(made, rule=RULE), reading_of(made, rule=RULE))
 
 
 def findings(found: dict[str, xr.Dataset], **options: str) -> dict[str, Finding]:
     attrs = found["scores"].attrs
     reading = MapSpec.parse(method=attrs["method"], positions=attrs["positions"], **options)
     tested = "differences" in found and not {"min_tasks", "sign"} & set(options)
-    return by_id(map_findings(MapResult(reading, found if tested else with_tests(found))))
+    return by_id(map_findings(MapResult(reading, found if tested else with_tests(found, reading))))
 
 
 def test_heads_shared_heads_and_what_the_data_can_reach() -> None:
@@ -83,7 +83,7 @@ def test_heads_shared_heads_and_what_the_data_can_reach() -> None:
     assert [share[name] for name in ("median", "least", "most")] == [50, 50, 50]
     assert said["map.shares"].fields["option"].id == "map.task_specific_option"
     assert said["map.smallest_effect"].fields["rule"] == "fdr(alpha=0.05, min_effect=0.05)"
-    assert {"map.reach", "map.counts", "map.counts_p"} <= set(said)
+    assert {"map.reach", "map.counts"} <= set(said)
 
 
 def test_a_rule_without_a_smallest_effect_promises_none() -> None:
@@ -128,17 +128,15 @@ def test_signs_that_do_not_change_are_not_counted() -> None:
     assert said["map.sign_differs"].fields == {"n": 1, "large": 10, "effect": 0.1}
 
 
-def test_what_undecided_heads_could_become_is_beside_the_counts() -> None:
+def test_undecided_heads_are_counted_as_out() -> None:
     noisy = tables(results(noise=0.6), rule=RULE)
     shared, said = noisy["overlap"], findings(noisy, rule=RULE)
-    assert said["map.bounds"].fields == {"n": int(shared["undecided"].sum())}
-    ends = [int(shared[name].sel(k=1)) for name in ("observed", "observed_least", "observed_most")]
-    assert said["map.counts"].rows[0][1] == "{} [{} to {}]".format(*ends)
-    ends = [float(shared[name][0, 1]) for name in ("jaccard_least", "jaccard_most")]
-    assert said["map.jaccard"].rows[0][1].endswith(" [{:.2f} to {:.2f}]".format(*ends))
-    clear = findings(usual(), rule=RULE)
-    assert "map.bounds" not in clear
-    assert "[" not in str(clear["map.counts"].rows)
+    assert said["map.undecided_out"].fields == {"n": int(shared["undecided"].sum())}
+    assert said["map.counts"].rows == [
+        ("1 category", str(int(shared["observed"][0]))),
+        ("2 categories", str(int(shared["observed"][1]))),
+    ]
+    assert "map.undecided_out" not in findings(usual(), rule=RULE)
 
 
 def test_a_map_without_heads_prints_no_zeros() -> None:
