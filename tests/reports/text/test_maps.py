@@ -132,10 +132,7 @@ def test_undecided_heads_are_counted_as_out() -> None:
     noisy = tables(results(noise=0.6), rule=RULE)
     shared, said = noisy["overlap"], findings(noisy, rule=RULE)
     assert said["map.undecided_out"].fields == {"n": int(shared["undecided"].sum())}
-    assert said["map.counts"].rows == [
-        ("1 category", str(int(shared["observed"][0]))),
-        ("2 categories", str(int(shared["observed"][1]))),
-    ]
+    assert [int(row[1]) for row in said["map.counts"].rows] == shared["observed"].values.tolist()
     assert "map.undecided_out" not in findings(usual(), rule=RULE)
 
 
