@@ -3,4 +3,4 @@
 from .combined import in_both as in_both
 from .differences import effect_differences as effect_differences
 from .membership import head_table as head_table
-from .sharing import sharing as sharing
+from .shared_pairs import sharing as sharing

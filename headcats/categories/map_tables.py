@@ -11,7 +11,7 @@ from headcats.categories.differences import effect_differences
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
-from headcats.categories.sharing import sharing
+from headcats.categories.shared_pairs import sharing
 from headcats.results.cached_tables import cached_tables
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import HEAD, unit_of

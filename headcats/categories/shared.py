@@ -48,6 +48,9 @@ def overlap(members: xr.Dataset, *, sign: str = "helping") -> xr.Dataset:
         (('layer', 'head'), ('k',), ('category', 'other'))
         >>> int(shared.observed.sum()) == int((shared.n_categories > 0).sum())
         True
+
+    References:
+        Jaccard (1912), New Phytol. 11, 37-50.
     """
     check_is(members, MEMBERS, by="hc.overlap")
     members = _of_sign(members, sign)

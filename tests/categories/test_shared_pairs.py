@@ -14,7 +14,7 @@ from headcats import rules
 from headcats.base.errors import OptionError
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
-from headcats.categories.sharing import sharing
+from headcats.categories.shared_pairs import sharing
 from headcats.rules.rule import negate
 from headcats.scores.scoring import score
 from headcats.statistics.labellings import draw_labellings
