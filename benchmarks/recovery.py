@@ -11,7 +11,10 @@ from pathlib import Path
 
 # Repetitions run side by side, so each process takes one thread; read when numpy is first imported.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-DEFAULT_WORK = tuple("claims null planted rules curve prompts toys circuits labels power replicates".split())
+DEFAULT_WORK = (
+    *("claims", "null", "planted", "rules", "curve", "prompts", "toys", "circuits"),
+    *("labels", "power", "replicates", "sharing"),
+)
 OF_RESULTS = ("partitions",)
 
 

@@ -40,7 +40,7 @@ says beforehand what a run will take, on a model and devices that need not be he
 ## Score and sort
 
 `score` gives effects with intervals and p values: of a run, of sweeps, or of numbers from elsewhere (`as_block`).
-`categorize` gives the heads of every category, and `overlap` which heads are shared and how many would be by chance.
+`categorize` gives the heads of every category, and `overlap` which heads are shared.
 `headcats.categories` lists them and tests differences between categories; by weights, gates or probes, `categorize`
 sorts heads of a block of `suite_blocks`.
 

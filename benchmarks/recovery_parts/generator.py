@@ -47,7 +47,7 @@ class Design:
     items: tuple[int, int] = (25, 45)
     distractors: int = 4  # distractor tasks that the prompts of a task are balanced over
     noise: str = "t"  # "t", "normal", "log-normal" or "spikes"
-    sd: float = 0.15  # standard deviation of a head's effect over prompts
+    sd: float | Float[np.ndarray, " head"] = 0.15  # standard deviation of a head's effect over prompts
     within_item: float = 0.5  # correlation between prompts of one query item
     between_heads: float = 0.3  # correlation between heads on one prompt
     by_distractor: float = 0.25  # SD over distractor tasks of a planted effect, as a share of it

@@ -14,7 +14,7 @@ from rich.console import Console
 from sections import markdown, show, write_section
 
 import headcats
-from recovery_parts import claims, labels, null, planted, replicates
+from recovery_parts import claims, labels, null, planted, replicates, sharing
 from recovery_parts.generator import Design
 from recovery_parts.label_worlds import LabelStudy
 from recovery_parts.repeat import repeat
@@ -144,6 +144,13 @@ def _replicates(chosen: argparse.Namespace, note: Note) -> Part:
     return replicates.report(repeated)
 
 
+def _sharing(chosen: argparse.Namespace, note: Note) -> Part:
+    def repeated(measure: Callable, name: str) -> list:
+        return _repeated(chosen, measure, name, note, default=200)
+
+    return sharing.report(_SHARING, repeated, relabellings=19 if chosen.quick else 99)
+
+
 def _partitions(chosen: argparse.Namespace, note: Note) -> Part:
     if chosen.results is None:
         raise SystemExit("--work partitions deals the tasks of a finished run: name its folder with --results.")
@@ -163,11 +170,13 @@ WORKS: dict[str, Callable[[argparse.Namespace, Note], Part]] = {
     "labels": _labels,
     "power": partial(_labels, report=labels.power, default=50),
     "replicates": _replicates,
+    "sharing": _sharing,
     "partitions": _partitions,
 }
 _TRIPLES = "`fdr(alpha=0.05, min_effect=0)`; in each cell min_tasks 1 / half / n; – where there is nothing to find."
 _OWN_DESIGN = ("toys", "circuits", "partitions", "replicates")
 _SMALL_DESIGN = Design(categories=3, tasks=3, layers=4, heads=6, prompts=24, items=(17, 20))
+_SHARING = Design(tasks=5, prompts=24, items=(16, 20))
 _SMALL_WORLD = World(own=2, two=1, three=1, mixed=1)
 
 
@@ -210,9 +219,11 @@ def _facts(chosen: argparse.Namespace, work: str) -> list[str]:
     ]
     if work in ("labels", "power"):
         facts.append(f"Unless a row says otherwise: four categories, 64 heads, {_listed(LabelStudy())}")
+    elif work == "sharing":
+        facts.append(f"Unless a row says otherwise: {_listed(_SHARING)}")
     elif work not in _OWN_DESIGN:
         facts.append(f"Unless a row says otherwise: {_listed(_design(chosen))}")
-    if work not in (*_OWN_DESIGN, "null", "labels", "power"):
+    if work not in (*_OWN_DESIGN, "null", "labels", "power", "sharing"):
         facts.append(f"Planted heads (see `recovery_parts/worlds.py`): {_listed(_world(chosen))}")
     return facts
 

@@ -128,6 +128,5 @@ def recovered(*, effect: float, noise: float, prompts: Sequence[int], seed: int)
         table = scored(sweeps, prompts=n, seed=seed)
         for rule in RULES:
             tally = tallies[n, repr(rule)] = Tally()
-            # The sets of categories are what is read: chance is not asked.
-            tally.add(hc.overlap(hc.categorize(table, rule=rule, min_tasks="half"), draws=1), toy.jobs)
+            tally.add(hc.overlap(hc.categorize(table, rule=rule, min_tasks="half")), toy.jobs)
     return tallies

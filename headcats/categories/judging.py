@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int, Int8, Shaped
 
-from headcats.base.errors import DataError, StatisticsWarning
+from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.task_tests import TaskTests
 from headcats.results.head_axes import head_coords
 from headcats.rules.rule import Cutoffs, Rule
@@ -35,14 +35,12 @@ class Reduction:
     def of_scores(self) -> Grids:
         """`effect, low, high` and one-sided `p_value, p_below`, `[layer, head]`; NaN if fewer than r tasks have any.
 
-        `p_below` tests "above in at least r tasks" the other way round; `p_trusted` does not count `doubtful` tasks.
+        `p_below` tests "above in at least r tasks" the other way round.
         """
         effect, low, high = (self._values(name) for name in ("effect", "low", "high"))
         p_above = self.tests.p_above[self.rows]
         reduced = self._reduced(effect, low, high, p_above)
         enough = (~np.isnan(effect)).sum(axis=0) >= self.r
-        trusted = np.where(self.tests.doubtful[self.rows], 1.0, p_above)
-        reduced["p_trusted"] = np.where(enough, self._conjunction(trusted, self.r), np.nan)
         others = len(effect) - self.r + 1
         reduced["p_below"] = np.where(enough, self._conjunction(self.tests.p_below[self.rows], others), np.nan)
         if "specific_effect" in self.tests.grids:
@@ -51,6 +49,10 @@ class Reduction:
             for name, missing in (("specific_effect", -np.inf), ("specific_low", -np.inf), ("specific_high", np.inf)):
                 reduced[name] = np.where(both, self._largest(self._values(name), missing), np.nan)
         return reduced
+
+    def trusted_p(self) -> Float[np.ndarray, "layer head"]:
+        """`p_value` of the tasks in which the head is not `doubtful`."""
+        return self._conjunction(np.where(self.tests.doubtful[self.rows], 1.0, self.tests.p_above[self.rows]), self.r)
 
     def of_resamples(self, cells: Int[np.ndarray, " cell"]) -> Grids:
         """`effect, low, p_value` of the heads at `cells` in every draw, as if it were the data, `[draw, 1, cell]`.
@@ -182,14 +184,19 @@ def sizes_without_effect(
 ) -> Float[np.ndarray, " category"]:
     """Mean number of heads per category that the rule finds in null data, the items' scatter; NaN for a single item."""
     reduced = [reduction.without_effect() for reduction in reductions]
-    dims = ("draw", "category", "layer", "head")
+    dims = ("draw", *ROWS)
     draws = table.assign({name: (dims, np.stack([grids[name] for grids in reduced], axis=1)) for name in reduced[0]})
+    sizes = (judge_draws(draws, rule) == 1).sum(axis=(2, 3)).mean(axis=0)
+    return np.where(draws["effect"].notnull().any(("draw", "layer", "head")).values, sizes, np.nan)
+
+
+def judge_draws(draws: xr.Dataset, rule: Rule) -> Int8[np.ndarray, "draw category layer head"]:
+    """Outcomes of a rule for each draw of a table of categories."""
     tables = [draws] if rule.takes_draws else [draws.isel(draw=place) for place in range(draws.sizes["draw"])]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # warned once, about the data
-        outcomes = np.concatenate([rule(of_draw).values.reshape(-1, *table["effect"].shape) for of_draw in tables])
-    drawable = draws["effect"].notnull().any(("draw", "layer", "head")).values
-    return np.where(drawable, (outcomes == 1).sum(axis=(2, 3)).mean(axis=0), np.nan)
+        outcomes = [rule(table).transpose(..., *ROWS).values for table in tables]
+    return np.concatenate([values.reshape(-1, *values.shape[-3:]) for values in outcomes])
 
 
 @dataclass(frozen=True)
@@ -207,9 +214,7 @@ def judge(
     """Reduce the tasks of every category, `rows` of the tests, and judge its heads in the `needed` number of them."""
     scores = tests.scores
     reductions = [Reduction(tests, places, needed[category]) for category, places in rows.items()]
-    reduced = [reduction.of_scores() for reduction in reductions]
-    grids = {name: np.stack([grids[name] for grids in reduced]) for name in reduced[0]}
-    grids["q_value"] = benjamini_hochberg(grids["p_value"])
+    grids = stacked_grids(reductions)
     table = xr.Dataset(
         {name: (ROWS, values) for name, values in grids.items()}
         | {
@@ -224,8 +229,17 @@ def judge(
     return Judged(reductions, table, np.where(incomplete & (outcome == -1), 0, outcome).astype(np.int8))
 
 
+def stacked_grids(reductions: Sequence[Reduction]) -> Grids:
+    """Grids of several categories, `[category, layer, head]`, with q values over all their heads."""
+    reduced = [reduction.of_scores() for reduction in reductions]
+    grids = {name: np.stack([grids[name] for grids in reduced]) for name in reduced[0]}
+    return grids | {"q_value": benjamini_hochberg(grids["p_value"])}
+
+
 def tasks_needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str, int]:
     """Category -> r, of the categories with enough tasks."""
+    if min_tasks != "half" and (isinstance(min_tasks, bool) or not isinstance(min_tasks, int) or min_tasks < 1):
+        raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
     counts = {category: len(members) for category, members in tasks.items()}
     needed = {category: half_of(n) if isinstance(min_tasks, str) else min_tasks for category, n in counts.items()}
     enough = {category: r for category, r in needed.items() if 0 < counts[category] >= r}

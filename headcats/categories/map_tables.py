@@ -11,6 +11,7 @@ from headcats.categories.differences import effect_differences
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
+from headcats.categories.shared_pairs import sharing
 from headcats.results.cached_tables import cached_tables
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import HEAD, unit_of
@@ -20,7 +21,7 @@ from headcats.scores.scoring import score
 from headcats.scores.table import without_draws
 
 _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
-_TABLES = ("scores", "members", "overlap", "differences")
+_TABLES = ("scores", "members", "overlap", "differences", "sharing")
 
 
 def read_scores(run: RunResults, reading: MapSpec, *, seed: int = 0, jobs: int = 1) -> xr.Dataset:
@@ -81,18 +82,20 @@ def with_descriptors(overlap: xr.Dataset, descriptors: xr.Dataset | None) -> xr.
     return overlap.assign(direct_logit=means.reindex(category=overlap["category"].values))
 
 
-def with_tests(tables: Mapping[str, xr.Dataset]) -> dict[str, xr.Dataset]:
-    """Add to the tables of a map its test over sources, `differences`."""
+def with_tests(tables: Mapping[str, xr.Dataset], reading: MapSpec) -> dict[str, xr.Dataset]:
+    """Add to the tables of a map its tests over sources, `differences` and `sharing`."""
+    rule = _UNDECIDED if "not_judged" in tables["members"].attrs else reading.rule
+    shared = sharing(tables["scores"], rule=rule, min_tasks=reading.min_tasks, sign=reading.sign)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # of few sources, which the findings say
-        return {**tables, "differences": effect_differences(tables["scores"])}
+        return {**tables, "differences": effect_differences(tables["scores"]), "sharing": shared}
 
 
 def kept_map(run: RunResults, reading: MapSpec, *, jobs: int = 1) -> dict[str, xr.Dataset]:
     """`map_tables` of a reading without draws, and its `with_tests`; kept if the results lie in a folder."""
 
     def compute() -> dict[str, xr.Dataset]:
-        return with_tests(_judged(run, reading, jobs=jobs))
+        return with_tests(_judged(run, reading, jobs=jobs), reading)
 
     return _described(_kept(run, reading, _TABLES, compute), run)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.base.errors import DataError, OptionError
+from headcats.base.errors import DataError
 from headcats.categories.argument_checks import MEMBERS, SCORES, check_is, check_rule
 from headcats.categories.by_block import checked_selection, is_joint_block, members_of
 from headcats.categories.head_columns import HEAD_COLUMNS
@@ -112,8 +112,6 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
         return members_of(scores, checked_selection(scores), rule=rule, min_tasks=min_tasks)
     check_is(scores, SCORES, by="hc.categorize")
     min_tasks = "half" if min_tasks is None else min_tasks
-    if min_tasks != "half" and (isinstance(min_tasks, bool) or not isinstance(min_tasks, int) or min_tasks < 1):
-        raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
     rule = fdr() if rule is None else rule
     numbered = numbered_tasks(scores)
     if not any(numbered.values()):
@@ -243,9 +241,9 @@ def _reduced_and_ruled(
     rows = tests.rows_of(tasks)
     judged = judge(tests, rows, needed, rule=rule)
     table, cutoffs = judged.table, rule.cutoffs(judged.table)
-    needs_doubtful = (judged.outcome == 1) & (table["p_trusted"].values > cutoffs.p_value[:, None, None])
+    trusted_p = np.stack([reduction.trusted_p() for reduction in judged.reductions])
+    needs_doubtful = (judged.outcome == 1) & (trusted_p > cutoffs.p_value[:, None, None])
     variables: dict[str, tuple] = {"outcome": (ROWS, judged.outcome), "doubtful": (ROWS, needs_doubtful)}
-    table = table.drop_vars("p_trusted")
     if "resampled" in scores:
         resampled, drawable = resampled_members(judged.reductions, cutoffs)
         variables["resampled_member"] = (("resample", *ROWS), resampled)

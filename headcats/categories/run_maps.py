@@ -94,7 +94,7 @@ def _joint_tables(run: RunResults, block: xr.Dataset, spec: MapSpec) -> dict[str
     if spec.sign == "suppressing" and not selection.suppressing:
         raise OptionError(f"{label} ranks heads by {selection.text}, so none is suppressing: leave out --sign.")
     groups = set(block[selection.group].values.astype(str).tolist())
-    if "categories" in block.attrs:  # chance is asked of these alone
+    if "categories" in block.attrs:  # the others would stand empty
         entries = [entry for entry in json.loads(block.attrs["categories"]) if entry["name"] in groups]
         block = block.assign_attrs(categories=json.dumps(entries, ensure_ascii=False))
     with warnings.catch_warnings():

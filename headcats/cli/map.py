@@ -57,10 +57,9 @@ def map_command(
     tasks `mean_effect`, its intervals `these_tasks_low`, `these_tasks_high` for these tasks and `new_task_low`,
     `new_task_high` for a new one, and `task_sd`, the spread between tasks; and what the head does (see
     `hc.describe_heads`): `previous_token`, `duplicate_token`, `induction`, `first_token`, `entropy`, `distance`,
-    `copying`, `direct_logit`); `shared` (heads in exactly `k` categories: `observed`, the bounds `observed_least` and
-    `observed_most` as undecided heads may turn out, `expected`, `p`, `expected_within_layers`, `p_within_layers`);
-    `overlap` (`jaccard` of `category` and `other`, with the interval `jaccard_low`, `jaccard_high` and the bounds
-    `jaccard_least`, `jaccard_most`); `reach` (what the data can show); `sentences`; `files`. Of a joint method,
+    `copying`, `direct_logit`); `shared` (heads in exactly `k` categories: `observed`); `overlap`
+    (`jaccard` of `category` and `other`, with the interval `jaccard_low`, `jaccard_high`); `sharing` (what
+    `hc.categories.sharing` returns); `reach` (what the data can show); `sentences`; `files`. Of a joint method,
     `categories` count `relations` and name those `skipped`, and `relations` lists each (`pairs`, `null`, `threshold`,
     `heads`, `largest_score`). Of a series, `revisions` has of each `revision` its `step`, the
     tasks that are `skipped` and why, and `categories` (`category`, `tasks`, `skipped`, `heads` and `undecided`, null

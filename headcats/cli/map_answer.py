@@ -22,8 +22,7 @@ from headcats.results.finding import Short, line
 from headcats.results.head_axes import HEAD, unit_of
 from headcats.results.run_results import RunResults, place_of
 
-_COUNTS = ["observed", "observed_least", "observed_most", "expected", "p", "expected_within_layers", "p_within_layers"]
-_JACCARD = ["jaccard", "jaccard_low", "jaccard_high", "jaccard_least", "jaccard_most"]
+_JACCARD = ["jaccard", "jaccard_low", "jaccard_high"]
 
 
 def short_run(run: RunResults, result: MapResult, evidence: xr.DataTree | None = None) -> Short:
@@ -63,7 +62,9 @@ def map_numbers(result: MapResult, *, model: str) -> dict[str, Any]:
         spec = result.spec
         about = {"method": spec.label.method, "positions": spec.label.positions, "metric": spec.metric}
         about |= {"effect": spec.effect, "min_tasks": str(spec.min_tasks)}
-        categories, more = _of_scored(result), {"reach": result.tables["scores"].attrs.get("reach")}
+        tests = result.tables["sharing"]
+        sharing = {str(name): number.item() for name, number in tests.data_vars.items()}
+        categories, more = _of_scored(result), {"reach": result.tables["scores"].attrs.get("reach"), "sharing": sharing}
     else:
         categories, more = {"categories": _of_joint(result)}, _relations(result)
     known = {"rule": result.tables["members"].attrs["rule"], "sign": result.sign, "model": model}
@@ -120,7 +121,7 @@ def overlap_numbers(shared: xr.Dataset) -> dict[str, Any]:
             | {"tasks": [name for name in row["tasks"].replace(" ", "").split(",") if name]}
             for row in heads
         ],
-        "shared": shared[_COUNTS].reset_coords(drop=True).to_dataframe().reset_index(),
+        "shared": shared[["observed"]].reset_coords(drop=True).to_dataframe().reset_index(),
         "overlap": [
             {"category": name, "other": second}
             | {end: np.asarray(shared[end].sel(category=name, other=second)).item() for end in ends}

@@ -146,12 +146,6 @@ def with_interval(cell: xr.Dataset, name: str) -> str:
     return number if "-" in (number, interval) else f"{number} ({interval})"
 
 
-def bounds_text(cell: xr.Dataset, name: str, digits: int) -> str:
-    """Range of a number when undecided heads are settled, in brackets; "" where it cannot change."""
-    least, most = (cell[f"{name}_{end}"] for end in ("least", "most"))
-    return f" [{interval_text(least, most, digits)}]" if least < most else ""
-
-
 def first_names(names: Sequence[str], n: int, separator: str = ", ") -> str:
     """The first `n` names, and how many more there are."""
     more = f" and {len(names) - n} more" if len(names) > n else ""

@@ -74,7 +74,8 @@ def test_all_sides_of_the_speed_benchmark_give_the_same_numbers(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("work", "repetitions"), [("claims", 1), ("labels", 1), ("null", 2), ("planted", 2), ("prompts", 1), ("rules", 1)]
+    ("work", "repetitions"),
+    [("claims", 1), ("labels", 1), ("null", 2), ("planted", 2), ("prompts", 1), ("rules", 1), ("sharing", 1)],
 )
 def test_numbers_of_recovery_do_not_depend_on_the_number_of_processes(work, repetitions, tmp_path):
     found = []

@@ -59,7 +59,7 @@ def test_gates_are_in_if_they_facilitate_from_every_start():
     assert members.n_items.values.tolist() == [64, 80]
     assert members.n_tasks.values.tolist() == members.min_tasks.values.tolist() == [1, 1]
     assert members.attrs["rule"] == "threshold(value=0.5)"
-    assert set(hc.overlap(members, draws=20)["set"].values.ravel()) <= {"", "Math", "Syntax", "Math+Syntax"}
+    assert set(hc.overlap(members)["set"].values.ravel()) <= {"", "Math", "Syntax", "Math+Syntax"}
 
 
 def test_importances_are_in_up_to_the_elbow_of_their_absolute_values():
@@ -70,7 +70,7 @@ def test_importances_are_in_up_to_the_elbow_of_their_absolute_values():
     assert (members.suppressing == 0).all(), "absolute values have no opposite"
     assert members.suppressing_effect.isnull().all()
     assert members.tasks.values.tolist() == [[["Retrieval", "", "Retrieval"]]]
-    hc.overlap(members, draws=20)
+    hc.overlap(members)
 
 
 def test_tasks_take_any_rule_on_effects_and_any_number_of_tasks():
@@ -105,7 +105,7 @@ def test_a_category_with_fewer_tasks_than_needed_is_undecided_and_named():
     assert members.effect.sel(category="B").isnull().all()
     assert members.member.sel(category="A").values.tolist() == [[-1, 1], [-1, 0]]
     assert members.min_tasks.values.tolist() == [2, 2, 0]
-    hc.overlap(members, draws=10)
+    hc.overlap(members)
 
 
 def test_one_relation_of_several_saturates():

@@ -54,7 +54,7 @@ class TestTaskSpecificEffects:
         helping, suppressing = (listed[listed["kind"] == kind].iloc[0] for kind in ("helping", "suppressing"))
         assert helping["specific"] == pytest.approx(0.6, abs=0.05)
         assert suppressing["specific"] == pytest.approx(-0.6, abs=0.05)
-        own = head_table(overlap(members, sign="suppressing", draws=10))
+        own = head_table(overlap(members, sign="suppressing"))
         assert own["specific"].tolist() == listed[listed["kind"] == "suppressing"]["specific"].tolist()
 
     def test_too_few_tasks_with_the_control_leave_them_unknown(self) -> None:

@@ -119,7 +119,7 @@ class TestSingleItems:
             assert members[name].sel(category="Algorithmic").isnull().all()
             assert members[name].sel(category="Knowledge").notnull().all()
         assert np.isnan(members["size_expected"].values).tolist() == [True, False]
-        shared = overlap(members, draws=10)
+        shared = overlap(members)
         assert shared["jaccard"].values.tolist() == [[1.0, 0.5], [0.5, 1.0]]
         for name in ("jaccard_low", "jaccard_high"):
             assert np.isnan(shared[name].values).tolist() == [[True, True], [True, False]]
@@ -127,10 +127,10 @@ class TestSingleItems:
 
     def test_a_map_of_them_says_dashes(self, one_head: xr.Dataset) -> None:
         members = self.members("")
-        shared = overlap(members, draws=10, sign="suppressing")
+        shared = overlap(members, sign="suppressing")
         assert shared["probability"].isnull().all()
-        found = {"scores": one_head, "members": members, "overlap": overlap(members, draws=10)}
-        text = " ".join(map(str, map_findings(MapResult(MapSpec(), with_tests(found)))))
+        found = {"scores": one_head, "members": members, "overlap": overlap(members)}
+        text = " ".join(map(str, map_findings(MapResult(MapSpec(), with_tests(found, MapSpec())))))
         assert "nan" not in text
         assert "of the resamples" not in text
 
@@ -158,7 +158,7 @@ class TestOverlapIntervals:
 
     def test_their_ends_are_indices_that_some_resample_has(self, near: xr.Dataset) -> None:
         for n in range(2, 9):  # few enough for quantiles to lie between them
-            shared = overlap(near.isel(resample=slice(n)), draws=10)
+            shared = overlap(near.isel(resample=slice(n)))
             ends = {shared[name].values[0, 1] for name in ("jaccard_low", "jaccard_high")}
             assert ends <= {1 / 3, 1 / 2}
 
@@ -169,7 +169,7 @@ class TestOverlapIntervals:
         # Knowledge has 1 to 5 heads, Algorithmic one of them: the index is 1, or 1/2 .. 1/5 in two or three resamples.
         for place, heads in enumerate([5, 5, 4, 4, 3, 3, 3, 2]):
             resampled[{"resample": place, "category": NAMES.index("Knowledge"), "head": slice(heads)}] = True
-        shared = overlap(members.assign(resampled_member=resampled), draws=10)
+        shared = overlap(members.assign(resampled_member=resampled))
         cell = shared.sel(category="Algorithmic", other="Knowledge")
         assert (cell["jaccard_low"].item(), cell["jaccard_high"].item()) == (1 / 4, 1.0)
 

@@ -29,7 +29,7 @@ from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
-TABLES = {"scores", "members", "overlap", "differences"}
+TABLES = {"scores", "members", "overlap", "differences", "sharing"}
 
 
 @pytest.fixture(scope="module")

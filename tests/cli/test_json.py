@@ -80,7 +80,8 @@ def test_map(answered, results):
         one = members.sel(category=row["category"])
         counted = [row[key] for key in ("tasks", "tasks_needed", "heads", "heads_without_effect")]
         assert counted == [one[name].item() for name in ("n_tasks", "min_tasks", "size", "size_expected")]
-    assert [row["k"] for row in found["shared"]] == [1, 2, 3]
+    assert [(row["k"], row["observed"]) for row in found["shared"]] == [(1, 0), (2, 1), (3, 0)]
+    assert (found["sharing"]["shared_pairs"], found["sharing"]["p_value"]) == (1, None)
     assert len(found["overlap"]) == 3
     assert found["files"] == {"map": str(results / "overlap_map.html"), "heads": str(results / "heads.csv")}
     assert any("smallest reachable p" in line for line in found["sentences"])

@@ -58,8 +58,10 @@ def test_every_identifier_has_a_template():
                     "second": None, "option": line("map.task_specific_option")},
      ("50 % of the effect needs the right task (median task; -27 % to 60 %; negative: the other wrong task brings "
      "back more than the clean prompt). Task-specific effects alone: `--effect task_specific`.")),
-    ("answer.chance", {"n": 1, "k": 2, "expected": 0.42, "p": 0.0003},
-     "1 head is in 2 categories; chance within layers gives 0.4 (p 0.0003)."),
+    ("answer.sharing", {"n": 1, "mean": 4.22, "low": 2.0, "high": 6.0, "p": 0.013,
+                        "meaning": line("answer.shares_fewer")},
+     ("Categories share 1 head (sum over pairs); the same tasks under other labels share 4.2 (2 to 6; p 0.013): fewer, "
+      "so these categories differ in their heads.")),
     ("caution.unfinished", {"tasks": list("abcdefghij")},
      "The run was stopped before it came to a, b, c, d, e, f, g, h and 2 more: the same command goes on with it."),
     ("evidence.error_rate", {"n": 200, "tasks": 40, "units": 19, "rate": 0.005},

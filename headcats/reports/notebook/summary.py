@@ -54,7 +54,7 @@ def _parts(data: Any) -> Iterator[str]:
         if "manifest" in data.attrs:
             yield from _of_results(RunResults(data))
     elif _has(data, "member", {"category", *_GRID}) and "probability" in data:
-        yield from _of_members(data if "expected_within_layers" in data else overlap(data), data)
+        yield from _of_members(data if "n_categories" in data else overlap(data), data)
     elif _has(data, "effect", {"task", *_GRID}) and "category" in data.coords:
         yield from _of_scores(data)
 

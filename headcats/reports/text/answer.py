@@ -84,7 +84,6 @@ def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Find
             kind=_kind(kind),
             categories=_categories(shared[0].categories),
             more=line("answer.more_shared", n=n_more) if n_more else None,
-            chance=line("answer.as_chance") if _chance(overlap, shared[0])["p"] > ALPHA else None,
         )
     # Unmarked heads last, or the mark behind the others would seem to be theirs too.
     single = sorted((group for group in sets if len(group.categories) == 1), key=lambda group: -group.undecided)
@@ -114,9 +113,9 @@ def undecided_in(n: int) -> Finding | None:
 
 
 def certainty(result: MapResult) -> Iterator[Finding]:
-    """Count memberships that hold under resampling, and heads that chance would share."""
+    """Count memberships that hold under resampling, and heads that categories share beside other labels."""
     yield from resampled(result)
-    yield from shared_by_chance(result.overlap)
+    yield from shared_pairs(result)
 
 
 def resampled(result: MapResult) -> Iterator[Finding]:
@@ -125,19 +124,15 @@ def resampled(result: MapResult) -> Iterator[Finding]:
         yield line("answer.held", held=int(result.settled.sum()), n=total, share=SETTLED)
 
 
-def shared_by_chance(overlap: xr.Dataset) -> Iterator[Finding]:
-    """Count heads in the largest number of categories that any is in, beside chance; nothing if none shares."""
-    if shared := [group for group in groups(overlap) if len(group.categories) > 1]:
-        chance = _chance(overlap, shared[0])
-        if np.isfinite(chance["expected"]):
-            yield line("answer.chance", **chance)
-
-
-def _chance(overlap: xr.Dataset, group: Group) -> dict[str, float]:
-    """Number of heads in `k` categories, as many as those of a group, and that which chance within layers gives."""
-    row = overlap.sel(k=len(group.categories))
-    expected, p_value = (row[f"{name}_within_layers"].item() for name in ("expected", "p"))
-    return {"n": int(row["observed"]), "k": len(group.categories), "expected": expected, "p": p_value}
+def shared_pairs(result: MapResult) -> Iterator[Finding]:
+    """Count heads that categories share, beside those under other labels; nothing without heads or such a test."""
+    if (table := result.tables.get("sharing")) is None or not result.inside.any() or table["p_value"].isnull():
+        return
+    n, mean, low, high, p = (
+        table[name].item() for name in ("shared_pairs", "relabelled", "relabelled_low", "relabelled_high", "p_value")
+    )
+    meaning = "answer.shares_alike" if p > ALPHA else "answer.shares_fewer" if n < mean else "answer.shares_more"
+    yield line("answer.sharing", n=n, mean=mean, low=low, high=high, p=p, meaning=line(meaning))
 
 
 def agreements(result: MapResult) -> Iterator[Finding]:

@@ -10,10 +10,10 @@ from headcats.base.errors import pluralize
 from headcats.categories.differences import LEAST_SOURCES
 from headcats.categories.map_result import MapResult
 from headcats.categories.membership import SETTLED, head_table
+from headcats.reports.text.answer import shared_pairs
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import (
     Finding,
-    bounds_text,
     by_category,
     first_names,
     line,
@@ -33,7 +33,7 @@ _NAMED = 3
 
 
 def map_findings(result: MapResult) -> Iterator[Finding]:
-    """The head list of a map by scores, shared heads beside chance, overlap with intervals, and the reach of data."""
+    """The head list of a map by scores, shared heads, overlap with intervals, and the reach of data."""
     yield from not_judged(result)
     yield from unit_note(result.tables["members"])
     yield from head_findings(result)
@@ -46,6 +46,7 @@ def shared_findings(result: MapResult) -> Iterator[Finding]:
         return
     if sum(category.judged for category in result.categories) > 1:
         yield from count_findings(result.overlap)
+        yield from shared_pairs(result)
         yield from _jaccard(result.overlap)
     else:
         yield paragraph("map.single_category")
@@ -103,23 +104,16 @@ def head_names(heads: pd.DataFrame, category: str) -> list[str]:
 
 
 def count_findings(shared: xr.Dataset) -> Iterator[Finding]:
-    """Count heads in exactly k categories, beside chance."""
+    """Count heads in exactly k categories."""
     if not int(shared["observed"].sum()):
         undecided = int(shared["undecided"].any("category").sum())
         yield paragraph("map.nothing_shared", kind=shared.attrs.get("sign", "helping"), undecided=undecided)
         return
-    digits = {"expected": 1, "p": 4, "expected_within_layers": 1, "p_within_layers": 4}
-    counts = []
-    for k in shared["k"].values.tolist():
-        of_k = shared.sel(k=k)
-        observed = f"{int(of_k['observed'])}{bounds_text(of_k, 'observed', 0)}"
-        chance = (number_text(of_k[name], n) for name, n in digits.items())
-        counts.append([pluralize(k, "category", "categories"), observed, *chance])
-    columns = ["heads in exactly", "observed", "expected by chance", "p", "expected within layers", "p within layers"]
-    yield table("map.counts", columns, counts, numeric=columns[1:])
-    yield line("map.counts_p")
+    counts = zip(shared["k"].values.tolist(), shared["observed"].values.tolist(), strict=True)
+    rows = [[pluralize(k, "category", "categories"), str(n)] for k, n in counts]
+    yield table("map.counts", ["in exactly", "heads"], rows, numeric=["heads"])
     if shared["undecided"].any():
-        yield line("map.bounds", n=int(shared["undecided"].sum()))
+        yield line("map.undecided_out", n=int(shared["undecided"].sum()))
 
 
 def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
@@ -128,11 +122,9 @@ def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
         return
     rows = []
     for place, (name, row) in enumerate(by_category(shared)):
-        pairs = [row.sel(other=column) for column in names[:place]]
-        cells = [with_interval(pair, "jaccard") + bounds_text(pair, "jaccard", 2) for pair in pairs]
+        cells = [with_interval(row.sel(other=column), "jaccard") for column in names[:place]]
         rows.append([name, *cells, *[""] * (len(names) - 1 - place)])
-    bounds = line("map.or_settled") if shared["undecided"].any() else None
-    yield table("map.jaccard", ["", *names[:-1]], rows[1:], numeric=names, bounds=bounds)
+    yield table("map.jaccard", ["", *names[:-1]], rows[1:], numeric=names)
 
 
 def _reach(scores: xr.Dataset, sign: str) -> Iterator[Finding]:

@@ -13,14 +13,7 @@ from headcats.categories.by_block import checked_selection
 from headcats.categories.map_result import MapResult, block_title, criteria
 from headcats.categories.membership import head_table
 from headcats.evidence.verdicts import INCONCLUSIVE
-from headcats.reports.text.answer import (
-    headline,
-    left_open,
-    names_of,
-    resampled,
-    shared_by_chance,
-    who_serves_what,
-)
+from headcats.reports.text.answer import headline, left_open, names_of, resampled, shared_pairs, who_serves_what
 from headcats.reports.text.maps import count_findings, head_names, map_findings
 from headcats.results.finding import Finding, Short, Table, first_names, line, number_text, table
 from headcats.rules.rule import parse_rule
@@ -43,9 +36,7 @@ def short_map(
         verdict = list(who_serves_what(result.overlap, result.sign)) or [none]
         warnings = [*_doubts_of_joint(result), *warnings]
     listed = None if result.not_judged else partial(_table, result, colours)
-    return Short(
-        tuple(verdict), listed, tuple(shared_by_chance(result.overlap)), tuple(warnings), next_command, colours
-    )
+    return Short(tuple(verdict), listed, tuple(shared_pairs(result)), tuple(warnings), next_command, colours)
 
 
 def _without_counts(finding: Finding) -> Finding:
@@ -126,7 +117,7 @@ def suite_findings(block: xr.Dataset) -> list[Finding]:
 
 
 def block_findings(result: MapResult) -> list[Finding]:
-    """Heads of every category by a joint method, what chance would share, and of relations each one's scores."""
+    """Heads of every category by a joint method, how many are shared, and of relations each one's scores."""
     block, members = result.block, result.tables["members"]
     assert block is not None
     findings: list[Finding] = [_heads(result), *saturates(members), *count_findings(result.overlap)]

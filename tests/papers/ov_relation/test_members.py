@@ -70,7 +70,7 @@ def test_suppressing_heads_have_a_null_of_their_own_and_a_negative_effect():
 
 def test_overlap_figures_and_head_table_take_them():
     found = members(hc.rules.threshold(value=0.15))
-    overlap = hc.overlap(found, draws=50)
+    overlap = hc.overlap(found)
     assert overlap["set"].values.tolist() == [["A", "A+B"], ["A", ""]]
     assert overlap.observed.values.tolist() == [2, 1, 0]
     table = hc.categories.head_table(found)
@@ -84,4 +84,4 @@ def test_overlap_figures_and_head_table_take_them():
     shown = hc.figures.data(figure)
     assert set(shown[(shown.panel == "A") & (shown.outcome == "in")].name) == {"L0H0", "L0H1", "L1H0"}
     assert shown[shown.panel == "C"].outcome.unique().tolist() == ["no value"]
-    assert hc.overlap(found, sign="suppressing", draws=50)["set"].values.tolist() == [["", ""], ["B", ""]]
+    assert hc.overlap(found, sign="suppressing")["set"].values.tolist() == [["", ""], ["B", ""]]

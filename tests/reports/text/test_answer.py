@@ -19,6 +19,7 @@ from headcats.reports.text.answer import (
     contradictions,
     corruptions,
     headline,
+    shared_pairs,
 )
 from headcats.reports.text.short import short_map
 from headcats.results.manifest import Manifest
@@ -33,11 +34,9 @@ EFFECT = [[0.0, 0.2, 0.06, 0.0], [0.3, 0.0, 0.06, 0.0], [0.1, 0.0, 0.0, 0.0]]
 
 
 def a_map(member=MEMBER, effect=EFFECT, *, name="denoising patch", categories=CATEGORIES, probability=1.0, **attrs):
-    """A map over these categories, the heads of one layer, and as many categories at a time."""
+    """A map over these categories, the heads of one layer."""
     axes = ("category", "layer", "head")
     member, effect = np.array(member, dtype=np.int8)[:, None], np.array(effect, dtype=float)[:, None]
-    n_in = (member == 1).sum(0)
-    k = np.arange(1, len(categories) + 1)
     overlap = xr.Dataset(
         {
             "member": (axes, member),
@@ -46,11 +45,8 @@ def a_map(member=MEMBER, effect=EFFECT, *, name="denoising patch", categories=CA
             "n_tasks": ("category", [2] * len(categories)),
             "min_tasks": ("category", [1] * len(categories)),
             "probability": (axes, np.broadcast_to(probability, member.shape)),
-            "observed": ("k", [(n_in == n).sum() for n in k]),
-            "expected_within_layers": ("k", np.full(len(k), 0.25)),
-            "p_within_layers": ("k", np.full(len(k), 0.5)),
         },
-        coords={"category": list(categories), "layer": [0], "head": range(member.shape[-1]), "k": k},
+        coords={"category": list(categories), "layer": [0], "head": range(member.shape[-1])},
     )
     tables = {"scores": xr.Dataset(attrs=attrs), "members": xr.Dataset(attrs=attrs), "overlap": overlap}
     return MapResult(MapSpec(), tables, name)
@@ -101,12 +97,19 @@ def test_every_category_is_named_or_counted_once():
     assert one.fields["more"].fields["n"] == 2
 
 
-@pytest.mark.parametrize(("p", "is_chance"), [(0.5, True), (0.01, False), (np.nan, False)])
-def test_sharing_that_chance_explains_is_said_to_be_that(p, is_chance):
+@pytest.mark.parametrize(
+    ("n", "p", "meaning"), [(1, 0.5, "alike"), (1, 0.01, "fewer"), (9, 0.01, "more"), (1, np.nan, None)]
+)
+def test_what_categories_share_is_said_beside_other_labels(n, p, meaning):
     mapped = a_map()
-    mapped.tables["overlap"]["p_within_layers"][:] = p
-    shared, _ = headline(maps(mapped))
-    assert (shared.fields["chance"] is not None) == is_chance
+    numbers = {"shared_pairs": n, "relabelled": 4.2, "relabelled_low": 2.0, "relabelled_high": 6.0, "p_value": p}
+    tested = replace(mapped, tables={**mapped.tables, "sharing": xr.Dataset(numbers)})
+    said = list(shared_pairs(tested))
+    assert [(each.fields["n"], each.fields["meaning"].id) for each in said] == (
+        [(n, f"answer.shares_{meaning}")] if meaning else []
+    )
+    assert [each.id for each in certainty(tested)] == ["answer.held", *["answer.sharing"] * len(said)]
+    assert not list(shared_pairs(replace(tested, tables=mapped.tables)))
 
 
 def test_nothing_is_left_of_no_membership():
@@ -211,15 +214,9 @@ def test_nothing_is_found_where_nothing_can_be_judged():
     assert list(contradictions(maps(mapped, a_map(name="other")))) == []
 
 
-def test_certainty_counts_what_holds_and_what_chance_shares():
-    held, chance = certainty(a_map(probability=np.array([0.7, 0.9, 0.8])[:, None, None]))
+def test_certainty_counts_what_holds():
+    (held,) = certainty(a_map(probability=np.array([0.7, 0.9, 0.8])[:, None, None]))
     assert {name: held.fields[name] for name in ("held", "n")} == {"held": 2, "n": 3}
-    assert {name: chance.fields[name] for name in ("n", "k", "expected", "p")} == {
-        "n": 1,
-        "k": 2,
-        "expected": 0.25,
-        "p": 0.5,
-    }
 
 
 def test_contradictions_tell_what_is_gone_from_what_is_open_and_what_is_not_judged():

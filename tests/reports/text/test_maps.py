@@ -61,14 +61,14 @@ def usual() -> dict[str, xr.Dataset]:
 @functools.cache
 def _usual() -> dict[str, xr.Dataset]:
     made = results()
-    return with_tests(tables(made, rule=RULE))
+    return with_tests(tables(made, rule=RULE), reading_of(made, rule=RULE))
 
 
 def findings(found: dict[str, xr.Dataset], **options: str) -> dict[str, Finding]:
     attrs = found["scores"].attrs
     reading = MapSpec.parse(method=attrs["method"], positions=attrs["positions"], **options)
     tested = "differences" in found and not {"min_tasks", "sign"} & set(options)
-    return by_id(map_findings(MapResult(reading, found if tested else with_tests(found))))
+    return by_id(map_findings(MapResult(reading, found if tested else with_tests(found, reading))))
 
 
 def test_heads_shared_heads_and_what_the_data_can_reach() -> None:
@@ -82,7 +82,7 @@ def test_heads_shared_heads_and_what_the_data_can_reach() -> None:
     share = said["map.shares"].fields["first"].fields
     assert [share[name] for name in ("median", "least", "most")] == [50, 50, 50]
     assert said["map.shares"].fields["option"].id == "map.task_specific_option"
-    assert {"map.reach", "map.counts", "map.counts_p"} <= set(said)
+    assert {"map.reach", "map.counts"} <= set(said)
 
 
 def test_members_that_rest_on_doubtful_tasks_are_named() -> None:
@@ -113,17 +113,12 @@ def test_shares_below_zero_are_explained() -> None:
     assert findings(found)["map.shares"].fields["first"].id == "map.share_unknown"
 
 
-def test_what_undecided_heads_could_become_is_beside_the_counts() -> None:
+def test_undecided_heads_are_counted_as_out() -> None:
     noisy = tables(results(noise=0.6), rule=RULE)
     shared, said = noisy["overlap"], findings(noisy, rule=RULE)
-    assert said["map.bounds"].fields == {"n": int(shared["undecided"].sum())}
-    ends = [int(shared[name].sel(k=1)) for name in ("observed", "observed_least", "observed_most")]
-    assert said["map.counts"].rows[0][1] == "{} [{} to {}]".format(*ends)
-    ends = [float(shared[name][0, 1]) for name in ("jaccard_least", "jaccard_most")]
-    assert said["map.jaccard"].rows[0][1].endswith(" [{:.2f} to {:.2f}]".format(*ends))
-    clear = findings(usual(), rule=RULE)
-    assert "map.bounds" not in clear
-    assert "[" not in str(clear["map.counts"].rows)
+    assert said["map.undecided_out"].fields == {"n": int(shared["undecided"].sum())}
+    assert [int(row[1]) for row in said["map.counts"].rows] == shared["observed"].values.tolist()
+    assert "map.undecided_out" not in findings(usual(), rule=RULE)
 
 
 def test_a_map_without_heads_prints_no_zeros() -> None:

@@ -114,9 +114,9 @@ def _undecided(overlap: xr.Dataset, undecided: xr.DataArray) -> Iterator[Part]:
         yield line("map.more_undecided", n=len(frame) - _MOST)
 
 
-@section("Overlap against chance")
+@section("Overlap")
 def shared(material: Material) -> Iterator[Part]:
-    """Counts and Jaccard indices with what chance gives, and every sentence that `headcats map` prints below them."""
+    """Shared heads, Jaccard indices, and every sentence that `headcats map` prints below them."""
     if (result := material.scored) is None:
         return
     yield from shared_findings(result)
