@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.evidence.damage import TaskDamage
-from headcats.evidence.relabelling import Labellings, draw_labellings
+from headcats.statistics.labellings import Labellings, draw_labellings
 from headcats.evidence.specificity import specificity
 from headcats.evidence.verdicts import relabelling_table
 from headcats.models.head import Head

@@ -13,10 +13,8 @@ from headcats.categories.task_tests import TaskTests, numbered_tasks
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, negate
 from headcats.scores.table import without_draws
-from headcats.statistics.labellings import draw_labellings
+from headcats.statistics.labellings import LEAST_LABELLINGS, draw_labellings
 
-_FEWEST = 20
-"""Labellings below which there is no p."""
 _AT_ONCE = 50
 """Labellings judged at a time, which bounds the memory."""
 
@@ -86,7 +84,10 @@ def sharing(
     table = without_draws(scores).sel(task=tasks)
     tests = TaskTests.from_scores(table if sign == "helping" else negate(table), least=rule.least_effect)
     sources = table.get("independent_source", table["task"])
-    labels = draw_labellings(_numbers(table["category"]), _numbers(sources), n=relabellings, seed=seed)
+    drawn = draw_labellings(
+        _numbers(table["category"]), _numbers(sources), n_categories=len(needed), n=relabellings, seed=seed
+    )
+    labels = drawn.labels
     # What a rule reads beside numbers of heads is that of the true categories.
     judged = judge(tests, tests.rows_of({name: numbered[name] for name in needed}), needed, rule=rule).table
     n_batches = -(-len(labels) // _AT_ONCE)
@@ -134,7 +135,7 @@ def _judged_grids(
 
 def _against_others(pairs: Int[np.ndarray, " labelling"]) -> dict[str, float]:
     names = ("relabelled", "relabelled_low", "relabelled_high", "p_value")
-    if len(pairs) < _FEWEST:
+    if len(pairs) < LEAST_LABELLINGS:
         return dict.fromkeys(names, np.nan)
     low, high = np.quantile(pairs[1:], (0.025, 0.975), method="inverted_cdf")
     tails = (pairs <= pairs[0]).mean(), (pairs >= pairs[0]).mean()

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from headcats.evidence.relabelling import Labellings, mean_over, minus_other_categories
+from headcats.evidence.relabelling import mean_over, minus_other_categories
 from headcats.models.head import Head
+from headcats.statistics.labellings import Labellings
 from headcats.sweeps.tree import HeadSet
 
 TESTED_HEADS = 4

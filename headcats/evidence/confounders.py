@@ -8,15 +8,8 @@ import numpy as np
 import scipy
 from jaxtyping import Bool, Float, Int
 
-from headcats.evidence.relabelling import (
-    ALPHA,
-    LEAST_LABELLINGS,
-    Labellings,
-    draw_labellings,
-    family_wise_p,
-    mean_over,
-    standardized,
-)
+from headcats.evidence.relabelling import ALPHA, family_wise_p, mean_over, standardized
+from headcats.statistics.labellings import LEAST_LABELLINGS, Labellings, draw_labellings
 
 _RANGES = 3  # of a number, within which labels are exchanged
 

@@ -6,9 +6,10 @@ import numpy as np
 import xarray as xr
 
 from headcats.evidence.labelling_statistics import LEAST_SOURCES
-from headcats.evidence.relabelling import ALPHA, LEAST_LABELLINGS
+from headcats.evidence.relabelling import ALPHA
 from headcats.evidence.verdicts import INCONCLUSIVE
 from headcats.results.finding import Finding, by_category, line
+from headcats.statistics.labellings import LEAST_LABELLINGS
 
 
 def coincidences(table: xr.Dataset) -> Iterator[Finding]:

@@ -10,8 +10,9 @@ is measured once.
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headcats.evidence.relabelling import ALPHA, Labellings, mean_over, minus_other_categories
+from headcats.evidence.relabelling import ALPHA, mean_over, minus_other_categories
 from headcats.statistics.distributions import t_quantile
+from headcats.statistics.labellings import Labellings
 
 DAMAGED = 0.05
 """Share of the gap that at least one set has to damage a task by; other tasks tell nothing apart and take no part."""

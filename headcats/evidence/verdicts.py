@@ -19,8 +19,9 @@ from headcats.evidence.labelling_statistics import (
     contrast,
     specificity_limits,
 )
-from headcats.evidence.relabelling import ALPHA, LEAST_LABELLINGS, family_wise_p, maxima, standardized
+from headcats.evidence.relabelling import ALPHA, family_wise_p, maxima, standardized
 from headcats.results.finding import by_category
+from headcats.statistics.labellings import LEAST_LABELLINGS
 
 NOTABLE = 0.02
 """Damages that differ by less of the gap count as alike; a descriptive cut-off, no test."""

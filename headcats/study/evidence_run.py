@@ -16,7 +16,6 @@ from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, resolve_tested
 from headcats.categories.map_tables import read_scores
 from headcats.evidence.held_out import HeldOut, Options, examine
-from headcats.evidence.relabelling import LEAST_LABELLINGS
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.results.folder import ResultsFolder
@@ -27,6 +26,7 @@ from headcats.results.run_results import STATE, RunResults
 from headcats.results.tables import set_bytes
 from headcats.results.whole_file import write_whole
 from headcats.scores.blocks import first_half, of_items
+from headcats.statistics.labellings import LEAST_LABELLINGS
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_order, check_prompts, restored_model, restored_study

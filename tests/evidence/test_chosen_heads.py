@@ -11,7 +11,8 @@ from headcats.evidence.chosen_heads import (
     most_specific,
     specific_effects,
 )
-from headcats.evidence.relabelling import draw_labellings, mean_over, minus_other_categories
+from headcats.evidence.relabelling import mean_over, minus_other_categories
+from headcats.statistics.labellings import draw_labellings
 from headcats.models.head import Head
 
 LAYERS = np.repeat(np.arange(3), 4)

@@ -14,7 +14,8 @@ from headcats.evidence.labelling_statistics import (
     unit_contrasts,
     unit_specificity,
 )
-from headcats.evidence.relabelling import draw_labellings, family_wise_p
+from headcats.evidence.relabelling import family_wise_p
+from headcats.statistics.labellings import draw_labellings
 
 
 def planted(own: float, *, fragility=(1.0, 1.0, 1.0, 1.0), noise: float = 0.04, seed: int = 0):

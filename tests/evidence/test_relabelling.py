@@ -8,7 +8,8 @@ from damages import labellings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.evidence.relabelling import draw_labellings, family_wise_p, maxima, mean_over
+from headcats.evidence.relabelling import family_wise_p, maxima, mean_over
+from headcats.statistics.labellings import draw_labellings
 
 
 def divisions(labels):

@@ -8,7 +8,7 @@ from scipy import stats
 from headcats.evidence.labelling_statistics import (
     unit_damage,
 )
-from headcats.evidence.relabelling import draw_labellings
+from headcats.statistics.labellings import draw_labellings
 from headcats.evidence.specificity import specificity, t_contrast
 
 

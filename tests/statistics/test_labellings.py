@@ -18,7 +18,7 @@ from headcats.statistics.labellings import draw_labellings
 )
 def test_every_division_is_drawn_once_the_true_one_first(labels: list[int], sources: list[int], n: int) -> None:
     labels, sources = np.array(labels), np.array(sources)
-    drawn = draw_labellings(labels, sources, n=200, seed=0)
+    drawn = draw_labellings(labels, sources, n_categories=3, n=200, seed=0).labels
     np.testing.assert_array_equal(drawn[0], labels)
     # Tasks in one category, of every pair of tasks.
     together = {tuple((row[:, None] == row).ravel().tolist()) for row in drawn}
@@ -31,7 +31,9 @@ def test_every_division_is_drawn_once_the_true_one_first(labels: list[int], sour
 
 def test_at_most_as_many_as_asked_for_are_drawn_and_others_with_another_seed() -> None:
     labels, sources = np.repeat([0, 1, 2], 5), np.arange(15)
-    first, again, other = (draw_labellings(labels, sources, n=30, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (
+        draw_labellings(labels, sources, n_categories=3, n=30, seed=seed).labels for seed in (0, 0, 1)
+    )
     assert len(first) == 31
     np.testing.assert_array_equal(first, again)
     assert (first[1:] != other[1:]).any()
