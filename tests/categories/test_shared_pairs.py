@@ -60,7 +60,7 @@ def test_it_counts_what_the_map_of_relabelled_tasks_counts(rule: rules.Rule, min
     found = sharing(
         scores.assign_coords(independent_source=("task", sources)), rule=rule, min_tasks=min_tasks, relabellings=19
     )
-    labels = draw_labellings(np.arange(12) % 4, sources, n=19, seed=0)
+    labels = draw_labellings(np.arange(12) % 4, sources, n_categories=4, n=19, seed=0).labels
     names = np.array(NAMES)[labels]
     counts = []
     for row in names:
