@@ -16,7 +16,7 @@ from headcats.rules.rule import Rule, parse_rule, rule_text
 EFFECTS, SIGNS = ("total", "task_specific"), ("helping", "suppressing")
 EVIDENCE = "evidence"
 """Folder of the evidence within a results folder; options that are not the default are added to its name."""
-EVIDENCE_TABLES = ("relabelling", "specificity", "curves")
+EVIDENCE_TABLES = ("relabelling", "specificity")
 """Tables of one test of the categories, a file each."""
 
 

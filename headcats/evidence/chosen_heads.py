@@ -74,9 +74,9 @@ def chosen_sets(effects: Effects, labellings: Labellings, heads: Sequence[Head])
     chosen = []
     for task in range(len(effects)):
         others = labellings.comparable[task]
-        means = _means(effects[others], members[:, others])
-        specific = _in_steps(minus_other_categories(means), effects[others])
-        best = most_specific(specific, layers, category=_in_steps(means, effects[others]))
+        data = effects[others], members[:, others]
+        own = _in_steps(_means(*data), effects[others])
+        best = most_specific(specific_effects(*data), layers, category=own)
         places = np.sort(best, axis=-1)
         distinct, which = np.unique(places.reshape(-1, places.shape[-1]), axis=0, return_inverse=True)
         sets = [tuple(heads[place] for place in row if place >= 0) for row in distinct.tolist()]

@@ -9,14 +9,13 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.base.errors import DataError, check_count
-from headcats.evidence import curves
-from headcats.evidence.chosen_heads import chosen_sets, specific_effects
+from headcats.evidence.chosen_heads import chosen_sets
 from headcats.evidence.confounders import Told, Value, told_apart
 from headcats.evidence.damage import log_expected_time, measure_tasks
 from headcats.evidence.findings import verdict_findings
 from headcats.evidence.labelling_statistics import DAMAGED
 from headcats.evidence.likeness import alike_sources
-from headcats.evidence.specificity import Heads, tested_categories
+from headcats.evidence.specificity import tested_categories
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
@@ -33,7 +32,7 @@ class Options:
 
     positions: str = "last"  # where heads are ablated: "last" or "all"
     relabellings: int = 200  # beside the true labels
-    seed: int = 0  # of relabellings and of random heads
+    seed: int = 0  # of relabellings
 
     def __post_init__(self) -> None:
         why = "the result of each is held in memory"
@@ -75,9 +74,7 @@ def examine(
     categories = [entry["name"] for entry in json.loads(halves[0].attrs["categories"])]
     study = labelled_study(held, halves, categories, options)
     chosen = dict(zip(study.tasks, chosen_sets(study.effects[0], study.told.labellings, study.heads), strict=True))
-    ordered = _ordered_heads(study, categories)
-    sequences = curves.sequences(ordered, model.n_heads, category_of=held.category_of, seed=options.seed)
-    sets = {task: set(chosen[task][0]) | curves.sets_of(sequences, task) for task in study.tasks}
+    sets = {task: set(chosen[task][0]) for task in study.tasks}
     log_expected_time(model, held.batches, sets, reference=held.reference, positions=options.positions)
     measured, not_measured = measure_tasks(
         model,
@@ -98,7 +95,6 @@ def examine(
     nodes = {
         "relabelling": tested,
         "specificity": table,
-        "curves": curves.curves(sequences, measured, categories=categories),
     }
     findings = [
         *verdict_findings(tested, table),
@@ -161,20 +157,6 @@ def labelled_study(
         [[tasks[place] for place in places] for places in grown if len(np.unique(sources[places])) > 1],
         left_out,
     )
-
-
-def _ordered_heads(study: LabelledStudy, categories: list[str]) -> Heads:
-    """Heads with a category-specific effect above 0, the largest first; for every task chosen without it."""
-    ordered: Heads = {}
-    for task, others in zip(study.tasks, study.told.labellings.comparable, strict=True):
-        specific = specific_effects(study.effects[0][others], study.told.labellings.members[:1, others])[0]
-        ordered[task] = {
-            name: tuple(
-                study.heads[place] for place in np.argsort(-row, kind="stable")[: curves.MOST_HEADS] if row[place] > 0
-            )
-            for name, row in zip(categories, specific, strict=True)
-        }
-    return ordered
 
 
 def _nothing_tested(left_out: Mapping[str, str]) -> str:

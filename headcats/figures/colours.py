@@ -31,7 +31,7 @@ LIGHT_GROUND, DARK_GROUND = "#e9ebee", "#212428"
 UNCLASSIFIED = LIGHT_GROUND
 """Cells of heads in no category."""
 FAINT = "#c9c9c9"
-"""Areas, bars and dots that stand back: undecided heads, bands of random heads."""
+"""Areas, bars and dots that stand back: undecided heads."""
 HATCH = "#6e6e6e"
 TEXT = "#2a2a2a"
 QUIET_TEXT = "#666666"

@@ -84,10 +84,10 @@ def run_evidence(
         positions: Where heads are ablated: "last", or "all", which takes as many times longer as prompts have tokens.
         n_prompts: Held-out prompts per task.
         relabellings: Labellings beside the true one, at least 19; where fewer exist, all are taken.
-        seed: Seed of the halves, the relabellings and the random heads. Prompts have the seed of the run.
+        seed: Seed of the halves, the relabellings. Prompts have the seed of the run.
 
     Returns:
-        Nodes `relabelling`, `specificity` and `curves`, described in docs/schema.md. Attributes of the
+        Nodes `relabelling` and `specificity`, described in docs/schema.md. Attributes of the
         root: `reading` (what they say, one sentence a line), `options` and `left_out` (JSON), and `state` (checksum of
         the blocks and categories that were tested).
 
@@ -105,14 +105,14 @@ def run_evidence(
         >>> import headcats as hc
         >>> evidence = hc.run_evidence("mini", "results/mini-icl", n_prompts=4, relabellings=20)
         >>> list(evidence)
-        ['relabelling', 'specificity', 'curves']
+        ['relabelling', 'specificity']
         >>> evidence["specificity"].damage.dims  # by the heads of a category, on the tasks of a category
         ('category', 'target')
         >>> set(evidence["relabelling"].verdict.values) <= {"supported", "not supported", "inconclusive"}
         True
         >>> import pathlib
         >>> sorted(path.name for path in pathlib.Path("results/mini-icl/evidence").iterdir())
-        ['curves.nc', 'relabelling.nc', 'specificity.nc']
+        ['relabelling.nc', 'specificity.nc']
 
     References:
         Wang et al. (2022), arXiv 2211.00593, for the ablation to a mean; Westfall & Young (1993), Resampling-based

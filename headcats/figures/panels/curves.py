@@ -1,4 +1,4 @@
-"""Lines, curves with marks and the band of random heads beside them, and bars of heads, undecided ones hatched."""
+"""Lines, curves with marks, and bars of heads, undecided ones hatched."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,36 +11,6 @@ from headcats.figures.colours import FAINT, HATCH, TEXT
 
 _MARK = 8  # pixels
 _SPACING = 8  # pixels between two lines of hatching, where cells are large enough
-
-
-def random_band(
-    places: Num[np.ndarray, " k"],
-    low: Float[np.ndarray, " k"],
-    high: Float[np.ndarray, " k"],
-    mean: Float[np.ndarray, " k"],
-) -> list[go.Scatter]:
-    """Band of random heads from `low` to `high`, at a single place a bar, and dotted mean; nothing without a place."""
-    if not len(places):
-        return []
-    band = go.Scatter(
-        x=np.concatenate([places, places[::-1]]),
-        y=np.concatenate([high, low[::-1]]),
-        mode="lines",
-        line={"color": FAINT, "width": 6 if len(places) == 1 else 0},
-        fill="toself",
-        fillcolor=FAINT,
-        opacity=0.8,
-        name="random heads, 95 %",
-    )
-    line = go.Scatter(
-        x=places,
-        y=mean,
-        mode="lines+markers" if len(places) == 1 else "lines",
-        line={"color": TEXT, "width": 1, "dash": "dot"},
-        marker={"symbol": "line-ew", "size": _MARK, "line": {"color": TEXT, "width": 1}},
-        name="random heads",
-    )
-    return [band, line]
 
 
 def marked_line(

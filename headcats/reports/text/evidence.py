@@ -71,7 +71,6 @@ def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:
     yield paragraph("evidence.columns")
     yield _matrix(nodes["specificity"])
     yield _tested(nodes["specificity"])
-    yield from _curves(nodes["curves"])
 
 
 def _matrix(data: xr.Dataset) -> Table:
@@ -94,33 +93,6 @@ def _share(value: xr.DataArray) -> str:
     return share_text(value.item()) if np.isfinite(value.item()) else "-"
 
 
-def _curves(data: xr.Dataset) -> Iterator[Finding]:
-    rows = []
-    for name, row in by_category(data):
-        sides = [row.sel(side=side) for side in ("own", "others")]
-        all_tasks = [int(side["n_tasks"][0]) for side in sides]
-        for place, k in enumerate(data["k"].values.tolist()):
-            steps = [side.isel(k=place) for side in sides]
-            counts = [int(step["n_tasks"]) for step in steps]
-            if sum(counts):
-                own, others = (share_text(step["damage"].item()) for step in steps)
-                mark = "*" if counts != all_tasks else ""
-                random = _range(steps[0]["random"].values)
-                rows.append([name, f"{k}{mark}", own, random, str(counts[0]), others, str(counts[1])])
-    columns = ["heads of", "heads", "own tasks", "random", "n", "other categories", "n "]
-    yield table("evidence.curves", columns, rows, numeric=columns[1:])
-    if any(row[1].endswith("*") for row in rows):
-        yield line("evidence.fewer_tasks")
-
-
 def _limits(row: xr.Dataset) -> str:
     low, high = (_share(row[f"specificity_{end}"]) for end in ("low", "high"))
     return "-" if low == "-" else f"{low} to {high}"
-
-
-def _range(values: np.ndarray) -> str:
-    finite = values[np.isfinite(values)]
-    if not len(finite):
-        return "-"
-    mean, low, high = (share_text(value) for value in (finite.mean(), finite.min(), finite.max()))
-    return f"{mean} ({low} to {high})"

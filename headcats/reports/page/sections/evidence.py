@@ -87,15 +87,10 @@ def _robustness(saved: Robustness, sign: str) -> Iterator[Part]:
 def _test(tree: xr.DataTree, name: str, categories: str) -> Iterator[Part]:
     """The figures and the verdicts; what the numbers say, how heads were tested and the numbers themselves folded."""
     # With the colours of the suite.
-    relabelling, curves = (
-        tree[name].to_dataset().assign_attrs(categories=categories) for name in ("relabelling", "curves")
-    )
+    relabelling = tree["relabelling"].to_dataset().assign_attrs(categories=categories)
     if relabelling.sizes["relabelling"]:
         figure = lookup("figure", "relabelled_tasks")(relabelling)
         yield Drawn(f"relabelled_tasks_{name}", figure, line("evidence.relabelled_figure"))
-    if bool(curves["damage"].notnull().any()):
-        figure = lookup("figure", "ablation_curves")(curves)
-        yield Drawn(f"ablation_curves_{name}", figure, line("evidence.curves_figure"))
     tested, *findings, verdicts, units = evidence_findings(tree)
     start = [finding.id for finding in findings].index("evidence.reading")
     yield verdicts
