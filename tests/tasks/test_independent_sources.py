@@ -8,6 +8,7 @@ from headcats.base.errors import DataError
 from headcats.study.plan import plan
 from headcats.tasks.definition import Task
 from headcats.tasks.independent_sources import independent_sources
+from headcats.tasks.material import material
 
 BUNDLED = [
     {"next_letter", "previous_letter", "uppercase"},
@@ -133,7 +134,9 @@ def test_a_file_of_many_rows_is_compared_whole(tmp_path):
     for name, ends in parts.items():
         rows = "".join(f"{word},{name} of {word}\n" for word in words(*ends))
         (tmp_path / f"{name}.csv").write_text(f"input,output\n{rows}", encoding="utf-8")
-    assert sets(independent_sources(hc.suite(tmp_path).tasks)) == [{"x", "y"}, {"z"}]  # shares of .339 and .328
+    tasks = hc.suite(tmp_path).tasks
+    assert sets(independent_sources(tasks)) == [{"x", "y"}, {"z"}]  # shares of .339 and .328
+    assert {material(task).inputs.size for task in tasks} == {9000}
 
 
 def test_finished_prompts_are_compared_by_the_words_that_differ():
