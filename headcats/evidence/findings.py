@@ -18,7 +18,8 @@ def coincidences(table: xr.Dataset) -> Iterator[Finding]:
     inseparable = list(dict.fromkeys(name for names in left.values() for name in names))
     if inseparable:
         categories = [name for name, names in left.items() if names]
-        yield line("evidence.coincide", properties=inseparable, categories=categories)
+        among = line("evidence.among", categories=categories) if len(categories) < len(left) else None
+        yield line("evidence.coincide", properties=inseparable, among=among)
     coincide = filter(None, table["coincide"].item().split(", "))
     if others := [name for name in coincide if name not in inseparable]:
         yield line("evidence.within", properties=others)
