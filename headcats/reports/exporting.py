@@ -68,8 +68,8 @@ def export(
         >>> hc.export("results/mini-icl", "plural.csv", format="csv", tasks=["plural"]).name
         'plural.csv'
         >>> import pandas
-        >>> list(pandas.read_csv("plural.csv").columns[3:10])
-        ['category', 'task', 'layer', 'head', 'effect', 'low', 'high']
+        >>> list(pandas.read_csv("plural.csv").columns[3:9])
+        ['category', 'independent_source', 'task', 'layer', 'head', 'effect']
 
     References:
         Mueller et al. (2025), MIB: A Mechanistic Interpretability Benchmark, arXiv 2504.13151.
