@@ -126,7 +126,9 @@ def test_limits_by_hand():
     np.testing.assert_allclose([low, high], [estimate - reach, estimate + reach])
     damage[3:, 1] = [0.5, 0.5, 0.5]  # counts as a quarter of the variance of both, .02
     reach = stats.t.ppf(0.95, 4) * np.sqrt(0.02 / 4 / 3)
-    np.testing.assert_allclose(specificity_limits(damage[None], labellings(3, 3, n=0))[1][:, 0, 1], [0.4 - reach, 0.4 + reach])
+    np.testing.assert_allclose(
+        specificity_limits(damage[None], labellings(3, 3, n=0))[1][:, 0, 1], [0.4 - reach, 0.4 + reach]
+    )
 
 
 def plain_limits(damage, units, labels):
@@ -168,3 +170,17 @@ def test_limits_of_every_labelling_are_those_of_plain_loops():
     assert np.isfinite(found).any(axis=(0, 1)).all()
     for place, (values, row) in enumerate(zip(damage, drawn.labels, strict=True)):
         np.testing.assert_allclose(found[:, place], plain_limits(values, drawn.units, row))
+
+
+def test_the_lower_limit_is_seldom_above_the_truth_of_skewed_effects():
+    """Five sources a category; a fifth of them without heads of their own, effects of the others log-normal."""
+    draws, labels = np.random.default_rng(0), np.repeat(np.arange(4), 5)
+    own = 0.2 * np.exp(draws.normal(0, 0.6, (400, 20))) * (draws.random((400, 20)) >= 0.2)
+    damage = draws.normal(0.1, 0.04, (400, 20, 4)) + own[..., None] * np.eye(4)[labels]
+    # As if every labelling were a study.
+    studies = Labellings(np.tile(labels, (400, 1)), np.arange(20), ~np.eye(20, dtype=bool), 1, 4)
+    low, high = specificity_limits(damage, studies)[1]
+    truth = 0.8 * 0.2 * np.exp(0.6**2 / 2)
+    assert ((low > truth).mean(axis=0) <= 0.08).all()
+    assert ((high < truth).mean(axis=0) <= 0.2).all()  # the price of the skew
+    assert (low > 0).mean() >= 0.8

@@ -8,7 +8,9 @@ from hypothesis.extra.numpy import arrays
 from headcats.evidence.relabelling import family_wise_p, maxima, mean_over, standardized
 
 # Few values, so that there are ties, and cells without a number.
-STATISTICS = arrays(float, st.tuples(st.integers(1, 12), st.integers(1, 3)), elements=st.sampled_from([0, 0.3, 2, np.nan]))
+STATISTICS = arrays(
+    float, st.tuples(st.integers(1, 12), st.integers(1, 3)), elements=st.sampled_from([0, 0.3, 2, np.nan])
+)
 
 
 @given(STATISTICS)

@@ -13,7 +13,9 @@ def table_of(values, drawn, measured=None):
     """Damage (task, category) with the true labels."""
     categories = list("ABC"[: drawn.n_categories])
     chosen = {f"t{place}": dict.fromkeys(categories, heads("L0H0")) for place in range(len(values))}
-    return damage_table(np.array(values, dtype=float), Told(drawn, (), {}), chosen, measured or {}, categories=categories)
+    return damage_table(
+        np.array(values, dtype=float), Told(drawn, (), {}), chosen, measured or {}, categories=categories
+    )
 
 
 def test_cells_by_hand_and_facts_of_the_prompts():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from damages import by_agreement, labellings, tables
 
-from headcats.evidence.relabelling import family_wise_p, standardized
 from headcats.evidence.verdicts import INCONCLUSIVE, NOT_SUPPORTED, NOTABLE, SUPPORTED, verdict
 from headcats.statistics.labellings import LEAST_LABELLINGS
 
