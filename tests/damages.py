@@ -1,15 +1,16 @@
 """Damages that were never measured: every set of heads costs what a test says it costs."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import xarray as xr
 
+from headcats.evidence.confounders import Told
 from headcats.evidence.damage import TaskDamage
-from headcats.statistics.labellings import Labellings, draw_labellings
-from headcats.evidence.specificity import specificity
+from headcats.evidence.specificity import damage_table
 from headcats.evidence.verdicts import relabelling_table
 from headcats.models.head import Head
+from headcats.statistics.labellings import Labellings, draw_labellings
 from headcats.sweeps.tree import HeadSet
 
 
@@ -51,13 +52,20 @@ def by_agreement(drawn: Labellings, *, own: float = 0.6, elsewhere: float = 0.1,
     return elsewhere + (own - elsewhere) * share + wobble
 
 
-def tables(drawn: Labellings, damages: np.ndarray, cosines: np.ndarray | None = None) -> tuple[xr.Dataset, xr.Dataset]:
+def tables(
+    drawn: Labellings,
+    damages: np.ndarray,
+    cosines: np.ndarray | None = None,
+    *,
+    coincide: tuple[str, ...] = (),
+    inseparable: Mapping[int, tuple[str, ...]] | None = None,
+) -> tuple[xr.Dataset, xr.Dataset]:
     """Nodes `relabelling` and `specificity` of some damages; tasks of one category have a cosine of .8."""
     categories = list("ABCDEFGH"[: drawn.n_categories])
-    true = drawn.labels[0]
+    true, told = drawn.labels[0], Told(drawn, coincide, inseparable or {})
     names = [f"{categories[label].lower()}{place}" for place, label in enumerate(true)]
     chosen = {name: dict.fromkeys(categories, heads("L0H0")) for name in names}
     cosines = 0.8 * (true[:, None] == true) if cosines is None else cosines
-    table = specificity(damages, drawn, chosen, {}, categories=categories)
-    tested = relabelling_table(cosines, damages, drawn, tasks=names, specificity=table)
+    tested = relabelling_table(cosines, damages, told, tasks=names, categories=categories)
+    table = damage_table(damages[0], told, chosen, {}, categories=categories)
     return tested.assign(damaged=("task", ~np.isnan(damages).all(axis=(0, 2)))), table

@@ -67,6 +67,8 @@ def study(
         category_of=tasks,
         source_of={task: task for task in tasks},
         linked=dict.fromkeys(tasks, ()),
+        grouped=tasks,  # else all of a category were one source, as they have the same heads
+        covariates={},
         reference=Reference(list(batches(tasks, slots=slots, first_seed=200, n=40).values()), name="suite"),
     )
     first, second = (scores_of(model, tasks, batches(tasks, slots=slots, first_seed=seed)) for seed in (0, 50))

@@ -18,7 +18,6 @@ from headcats.base.registry import names
 from headcats.evidence import held_out
 from headcats.evidence.damage import TaskDamage
 from headcats.evidence.held_out import HeldOut
-from headcats.evidence.verdicts import TESTS
 from headcats.reports.page.saved import saved_evidence
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
@@ -103,7 +102,7 @@ def test_a_test_of_few_tasks_has_a_report(headcats, monkeypatch, sizes, damage, 
     tasks = {f"{kind[0]}{place}": kind for kind, size in zip(KINDS, sizes, strict=False) for place in range(size)}
     written_run(Path("r"), MEMBERS, tasks=tasks)
     nothing = dict.fromkeys(tasks, ())
-    held = HeldOut(nothing, tasks, {task: "shared" if shared else task for task in tasks}, nothing, None)
+    held = HeldOut(nothing, tasks, {task: "shared" if shared else task for task in tasks}, nothing, (), {}, None)
     monkeypatch.setattr(evidence_run, "restored_model", lambda *given: SimpleNamespace(n_heads={0: 4, 1: 4}))
     monkeypatch.setattr(evidence_run, "restored_study", lambda *given: None)
     monkeypatch.setattr(evidence_run, "held_out_prompts", lambda *given, **options: held)
@@ -112,8 +111,7 @@ def test_a_test_of_few_tasks_has_a_report(headcats, monkeypatch, sizes, damage, 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
         evidence = hc.run_evidence("toy", "r", relabellings=19)
-    maxima = [evidence["relabelling"][f"{test}_maximum"].values for test in TESTS]
-    assert not np.isinf(maxima).any()
+    assert not np.isinf(evidence["relabelling"]["maximum"]).any()
     assert headcats("report", "r").code == 0
     assert "evidence" in saved_evidence(open_results(find_place("r"))).contents
     for figure in ("relabelled_tasks", "ablation_curves"):

@@ -12,8 +12,8 @@ from headcats.evidence.chosen_heads import (
     specific_effects,
 )
 from headcats.evidence.relabelling import mean_over, minus_other_categories
-from headcats.statistics.labellings import draw_labellings
 from headcats.models.head import Head
+from headcats.statistics.labellings import draw_labellings
 
 LAYERS = np.repeat(np.arange(3), 4)
 HEADS = [Head(layer, head) for layer in range(3) for head in range(4)]

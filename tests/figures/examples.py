@@ -170,35 +170,24 @@ def positions_of(
 
 
 def scattered_relabelling(n_layers: int, n_heads: int) -> xr.Dataset:
-    """Two tests of four categories; the second relabelling in its turn has a supported one."""
+    """Four categories; the second relabelling in its turn has a supported one."""
     draw, n = np.random.default_rng(n_layers * n_heads), 60
     return relabelling_of(
-        {test: draw.normal(1, 1, 4) for test in ("signature", "causal")},
-        {test: draw.normal(1, 0.4, n) for test in ("signature", "causal")},
-        supported=[True, False, False, False],
-        turns=np.arange(n) == 1,
+        draw.normal(1, 1, 4), draw.normal(1, 0.4, n), supported=[True, False, False, False], turns=np.arange(n) == 1
     )
 
 
 def relabelling_of(
-    observed: Mapping[str, np.ndarray],
-    maxima: Mapping[str, np.ndarray],
-    *,
-    supported: Sequence[bool],
-    turns: np.ndarray,
+    combined: np.ndarray, maximum: np.ndarray, *, supported: Sequence[bool], turns: np.ndarray
 ) -> xr.Dataset:
     """A node `relabelling` with those statistics (category) and maxima (relabelling)."""
-    p = {
-        test: [(1 + (maxima[test] >= value).sum()) / (1 + len(maxima[test])) for value in values]
-        for test, values in observed.items()
-    }
     return xr.Dataset(
         {
-            **{test: ("category", values) for test, values in observed.items()},
-            **{f"{test}_p": ("category", values) for test, values in p.items()},
-            **{f"{test}_maximum": ("relabelling", values) for test, values in maxima.items()},
+            "combined": ("category", combined),
+            "p": ("category", [(1 + (maximum >= value).sum()) / (1 + len(maximum)) for value in combined]),
+            "maximum": ("relabelling", maximum),
             "verdict": ("category", ["supported" if called else "inconclusive" for called in supported]),
-            "turn_supported": ("relabelling", turns),
+            "supported_in_turn": ("relabelling", turns),
         },
         coords={"category": list(ICL)[: len(supported)], "relabelling": np.arange(1, len(turns) + 1)},
     )

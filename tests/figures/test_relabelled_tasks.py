@@ -9,52 +9,48 @@ from headcats.figures.colours import TEXT
 
 
 def by_hand():
-    """Two categories, four relabellings."""
+    """Three categories, five relabellings."""
     return relabelling_of(
-        {"signature": np.array([3.0, 1.0]), "causal": np.array([2.5, np.nan])},
-        {"signature": np.array([0.0, 1.0, 2.0, 0.5]), "causal": np.array([0.0, 1.0, np.nan, 4.0])},
-        supported=[True, False],
-        turns=np.array([False, False, True, False]),
+        np.array([3.0, 1.0, np.nan]),
+        np.array([0.0, 1.0, 2.0, 0.5, np.nan]),
+        supported=[True, False, False],
+        turns=np.array([False, False, True, False, False]),
     )
 
 
 def test_numbers_of_every_relabelling_and_category():
-    frame = data(relabelled_tasks(by_hand()))
-    assert len(frame) == 2 * (4 + 2)
-    signature = frame[frame.test == "signature"].set_index("label")
-    assert signature.loc["relabelled", "statistic"].tolist() == [0.0, 1.0, 2.0, 0.5]
-    assert signature.loc["relabelled", "supported"].tolist() == [False, False, True, False]
-    assert signature.loc["relabelled", "p"].isna().all()
-    assert signature.loc["Algorithmic", ["statistic", "p", "supported"]].tolist() == [3.0, 0.2, True]
-    assert signature.loc["Knowledge", "p"] == 0.6
+    frame = data(relabelled_tasks(by_hand())).set_index("label")
+    assert frame.loc["relabelled", "statistic"].tolist()[:4] == [0.0, 1.0, 2.0, 0.5]
+    assert frame.loc["relabelled", "supported"].tolist() == [False, False, True, False, False]
+    assert frame.loc["relabelled", "p"].isna().all()
+    assert frame.loc["Algorithmic", ["statistic", "p", "supported"]].tolist() == [3.0, 1 / 6, True]
+    assert frame.loc["Knowledge", "p"] == 0.5
+    assert len(frame) == 5 + 3
 
 
-def test_dots_lines_and_diamonds_are_where_the_numbers_are():
+def test_dots_line_and_diamonds_are_where_the_numbers_are():
     fig = relabelled_tasks(by_hand())
-    signature, causal = traces(fig, "true labels")
-    assert (list(signature.x), list(signature.y)) == ([1, 2], [3.0, 1.0])
-    assert list(signature.marker.symbol) == ["diamond", "diamond-open"]
+    (labels,) = traces(fig, "true labels")
+    assert (list(labels.x), list(labels.y)) == ([1, 2], [3.0, 1.0])  # without a statistic there is no mark
+    assert list(labels.marker.symbol) == ["diamond", "diamond-open"]
     # An open diamond has no area for a colour that may be faint on the page; the axis names its category.
-    assert list(signature.marker.color) == [ICL["Algorithmic"], TEXT]
-    assert (list(causal.x), list(causal.y)) == ([1], [2.5])  # without a statistic there is no mark
-    dots = traces(fig, "relabelled tasks")
-    assert [len(trace.y) for trace in dots] == [4, 3]
-    assert len(set(dots[0].marker.color)) == 2
-    levels = [trace.y[0] for trace in traces(fig, "5 % above")]
-    assert levels == pytest.approx([np.quantile([0, 1, 2, 0.5], 0.95), np.quantile([0, 1, 4], 0.95)])
+    assert list(labels.marker.color) == [ICL["Algorithmic"], TEXT]
+    (dots,), (level,) = traces(fig, "relabelled tasks"), traces(fig, "5 % above")
+    assert list(dots.y) == [0.0, 1.0, 2.0, 0.5]
+    assert len(set(dots.marker.color)) == 2
+    assert level.y[0] == pytest.approx(np.quantile([0, 1, 2, 0.5], 0.95))
 
 
 def test_the_caption_counts_relabellings_that_would_have_been_called_and_names_what_has_no_statistic():
     said = caption(relabelled_tasks(by_hand()))
-    assert "1 of 4 relabellings" in said
-    assert "causal statistic: 1 relabelling, Knowledge" in said
-    assert "signature statistic" not in said
+    assert "1 of 5 relabellings" in said
+    assert f"1 relabelling, {list(ICL)[2]}" in said
 
 
 def test_without_relabellings_or_statistics_there_is_still_a_figure():
-    table = by_hand().isel(relabelling=[])
-    assert not traces(relabelled_tasks(table), "relabelled tasks")
-    nothing = table.assign({test: table[test] * np.nan for test in ("signature", "causal")})
+    table = by_hand()
+    assert not traces(relabelled_tasks(table.isel(relabelling=[])), "relabelled tasks")
+    nothing = table.assign({name: table[name] * np.nan for name in ("combined", "maximum")})
     assert data(relabelled_tasks(nothing))["statistic"].isna().all()
 
 

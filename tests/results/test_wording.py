@@ -64,9 +64,9 @@ def test_every_identifier_has_a_template():
       "so these categories differ in their heads.")),
     ("caution.unfinished", {"tasks": list("abcdefghij")},
      "The run was stopped before it came to a, b, c, d, e, f, g, h and 2 more: the same command goes on with it."),
-    ("evidence.error_rate", {"n": 200, "tasks": 40, "units": 19, "rate": 0.005},
-     ("Of 200 relabellings of these 40 tasks (19 independent units), 0.5% had a supported category: so often "
-     "labels that mean nothing would pass here, if tasks were exchangeable.")),
+    ("evidence.size", {"n": 200, "tasks": 40, "sources": 19, "size": 0.015, "error": 0.0086},
+     ("Size: of 200 relabellings of these 40 tasks (19 independent sources), 1.5% (Monte-Carlo error 0.9%) had a "
+      "supported category. So often labels that mean nothing would pass, if sources are exchangeable.")),
     ("validation.ignored", {"n": 1, "names": ["a.txt"]}, "1 file left out, as it holds no task: a.txt"),
     ("validation.ignored", {"n": 9, "names": list("abcdefghi")},
      "9 files left out, as they hold no task: a, b, c, d, e, f, g, h and 1 more"),

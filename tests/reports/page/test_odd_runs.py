@@ -77,7 +77,7 @@ def test_damaged_evidence_is_named_and_not_shown(copied: Path):
             ("relabelling", "verdict"),
             ("curves", "side"),
             ("specificity", "target"),
-            *(("relabelling", name) for name in ("error_rate", "signature", "causal_p")),
+            *(("relabelling", name) for name in ("size", "signature", "p")),
         ],
         2,
     ),

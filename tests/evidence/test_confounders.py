@@ -1,0 +1,93 @@
+"""Properties of tasks that go together with their labels, planted and unrelated."""
+
+import numpy as np
+import pytest
+
+from headcats.evidence.confounders import Told, told_apart
+
+LABELS = np.repeat(np.arange(4), 5)
+FIRST_TWO = LABELS < 2
+
+
+def told(labels=LABELS, *, n=200, **covariates) -> Told:
+    named = {name: list(values) for name, values in covariates.items()}
+    return told_apart(labels, np.arange(len(labels)), None, named, n_categories=4, n=n, seed=0)
+
+
+def of_two(one, other):
+    return [one if place else other for place in FIRST_TWO]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"template {label}" for label in LABELS],
+        [{f"template {label}", "all"} for label in LABELS],
+        (10.0 * LABELS).tolist(),
+        list(range(20)),  # labels are exchanged within thirds of the ranks, and still go together with them
+    ],
+)
+def test_a_property_equal_to_the_labels_cannot_be_told_from_any_category(values):
+    found = told(template=values)
+    assert found.coincide == ("template",)
+    assert found.inseparable == dict.fromkeys(range(4), ("template",))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [of_two("shuffled", "other"), of_two(3, 7.5), [of_two({"x", f"{place % 2}"}, {"y"})[place] for place in range(20)]],
+)
+def test_a_property_of_two_categories_is_named_and_exchanges_labels_among_them_alone(values):
+    found = told(corruption=values, unrelated=["x", "y"] * 10)
+    assert (found.coincide, found.inseparable) == (("corruption",), {})
+    labels = found.labellings.labels
+    assert len(labels) == 201
+    assert ((labels < 2) == FIRST_TWO).all()
+    assert (labels[1:] != LABELS).any(axis=0).all()
+
+
+def test_a_property_of_one_category_alone_cannot_be_told_from_that_one():
+    found = told(corruption=["own" if label == 2 else "shared" for label in LABELS])
+    assert (found.coincide, found.inseparable) == (("corruption",), {2: ("corruption",)})
+    assert (found.labellings.labels[:, LABELS == 2] == 2).all()
+
+
+def test_two_properties_that_leave_fewer_than_twenty_labellings_cannot_be_told_from_any():
+    """Each splits the categories in two, both together in single ones."""
+    found = told(first=of_two("x", "y"), second=["x" if label % 2 else "y" for label in LABELS])
+    assert found.coincide == ("first", "second")
+    assert found.inseparable == dict.fromkeys(range(4), ("first", "second"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "values"),
+    [
+        (LABELS, [None, *(f"template {label}" for label in LABELS[1:])]),  # not known of every task
+        (LABELS, ["template"] * 20),
+        (LABELS, [2] * 20),
+        (np.repeat([0, 1], 3), "xxxyyy"),  # ten labellings, of which none can show anything
+        (np.zeros(5, dtype=int), "abcde"),
+    ],
+)
+def test_what_cannot_go_together_with_labels_is_not_named(labels, values):
+    found = told(labels, template=values)
+    assert (found.coincide, found.inseparable) == ((), {})
+
+
+def test_tasks_of_one_source_count_once():
+    """Nine of ten tasks of A are one source, so that its template is that of two units of ten."""
+    labels, sources = np.repeat([0, 1], [10, 8]), np.array([0] * 9 + list(range(1, 10)))
+    template = ["x"] * 9 + ["y"] * 9
+    alone, joined = (
+        told_apart(labels, of_task, None, {"template": template}, n_categories=2, n=200, seed=0)
+        for of_task in (np.arange(18), sources)
+    )
+    assert (alone.coincide, joined.coincide) == (("template",), ())
+
+
+def test_unrelated_properties_are_named_in_one_study_of_twenty():
+    draws, named = np.random.default_rng(0), 0
+    for _ in range(200):
+        name, number = draws.choice(["x", "y"], 20), draws.normal(size=20)
+        named += bool(told(n=99, corruption=name.tolist(), length=number.tolist()).coincide)
+    assert 2 <= named <= 18  # 99 % of a binomial variable with .05 lie between
