@@ -22,7 +22,7 @@ def test_it_prints_every_table_and_the_reading(headcats, results, evidence_asked
     assert not re.search(r"-0\.0+(?!\d)", done.text)
     assert "query items" in done.text
     assert "replace earlier" not in done.text
-    names = ("relabelling", "specificity", "curves")
+    names = ("relabelling", "specificity")
     assert f"{results}/evidence-ablated@all ({', '.join(f'{name}.nc' for name in names)})" in done.text
 
 

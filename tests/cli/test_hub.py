@@ -66,7 +66,7 @@ def test_what_fails_is_one_sentence(headcats, hub: Hub, saved: Path) -> None:
     hub.faults.append(Fault("GET /api/datasets", 429, times=99))
     headcats("report", ADDRESS).check_one_message("(429)")
     hub.faults.clear()
-    figure = headcats("figure", "ablation_curves", ADDRESS, "--out", "curves.html")
+    figure = headcats("figure", "relabelled_tasks", ADDRESS, "--out", "relabelled.html")
     figure.check_one_message(f"`headcats evidence {ADDRESS}`")
     headcats("evidence", ADDRESS).check_one_message(f"`headcats merge {ADDRESS} --out DIR`")
     headcats("merge", saved, "--out", ADDRESS).check_one_message("`headcats push`")

@@ -141,8 +141,8 @@ def test_compare(headcats, answered, results, tmp_path):
 
 def test_evidence_and_its_figure(headcats, answered, results, counting_run, evidence_asked, tmp_path):
     folder = shutil.copytree(counting_run, tmp_path / "r")
-    figure = ["figure", "ablation_curves", folder, "--out", "x.html"]
-    headcats("figure", "ablation_curves", results, *figure[3:], "--json").check_one_message("`headcats evidence")
+    figure = ["figure", "relabelled_tasks", folder, "--out", "x.html"]
+    headcats("figure", "relabelled_tasks", results, *figure[3:], "--json").check_one_message("`headcats evidence")
     found = answered("evidence", folder, "--model", "gpt2", "--n-prompts", 4, "--relabellings", 19)
     assert [row["category"] for row in found["verdicts"]] == ["Knowledge", "Linguistic", "Algorithmic"]
     assert {row["verdict"] for row in found["verdicts"]} == {"inconclusive"}

@@ -19,7 +19,7 @@ SECTION = re.compile(r"^([A-Z][a-z]+):\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)
 # They hold, load, name, write or register things; what they do has no source but themselves.
 WITHOUT_A_SOURCE = {
     "Head", "PromptBatch", "PromptPair", "SecondCorruption", "Suite", "Task", "attention",
-    "categories.head_table", "figures.ablation_curves", "figures.checkpoints",
+    "categories.head_table", "figures.checkpoints",
     "figures.data", "figures.figure", "figures.head_grid", "figures.head_tasks",
     "figures.write", "load", "load_model",
     "make_suite", "methods.AnsweredText", "methods.Declaration", "methods.Selection",

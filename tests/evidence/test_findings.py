@@ -51,7 +51,7 @@ def test_properties_that_labels_go_together_with_come_first():
     left = {0: ("template", "prompt length"), 1: ("template",)}
     told = {"coincide": ("template", "prompt length", "accuracy"), "inseparable": left}
     first, second, *categories, _ = verdict_findings(*tables(drawn, by_agreement(drawn), **told))
-    assert (first.id, first.fields["categories"]) == ("evidence.coincide", ["A", "B"])
+    assert (first.id, first.fields["among"].fields["categories"]) == ("evidence.coincide", ["A", "B"])
     assert first.fields["properties"] == ["template", "prompt length"]
     assert (second.id, second.fields["properties"]) == ("evidence.within", ["accuracy"])
     assert [finding.fields["verdict"] for finding in categories] == [INCONCLUSIVE, INCONCLUSIVE, SUPPORTED]

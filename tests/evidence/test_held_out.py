@@ -12,7 +12,7 @@ from headcats.base.errors import DataError, OptionError
 from headcats.evidence.held_out import Options, examine
 from headcats.evidence.verdicts import INCONCLUSIVE, NOT_SUPPORTED, SUPPORTED
 
-NODES = ["relabelling", "specificity", "curves"]
+NODES = ["relabelling", "specificity"]
 QUICK = Options(relabellings=19)
 TASKS = tasks_of("Knowledge", "Linguistic")
 
@@ -69,17 +69,6 @@ def test_tested_heads_hold_the_planted_ones(specific):
 def test_heads_that_serve_everything_support_no_category(shared):
     assert SUPPORTED not in shared["relabelling"]["verdict"].values.tolist()
     assert (abs(shared["relabelling"]["specificity"]) < 0.15).all()
-
-
-def test_curves_and_damage_are_of_the_same_heads(specific):
-    table, matrix = specific["curves"], specific["specificity"]
-    for category in ("Knowledge", "Linguistic"):
-        own = table["damage"].sel(category=category, side="own")
-        assert own.sel(k=3).item() == pytest.approx(
-            matrix["damage"].sel(category=category, target=category).item(), abs=0.05
-        )
-        assert (own.sel(k=slice(1, 3)).diff("k") > 0).all()
-        assert (table["random"].sel(category=category, side="own", k=1) < 0.1).all()
 
 
 def test_every_node_can_be_written(specific):

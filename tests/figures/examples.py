@@ -116,25 +116,6 @@ def scored_tasks(n_layers: int, n_heads: int) -> xr.Dataset:
     return score(sweeps)
 
 
-def scattered_curves(n_layers: int, n_heads: int) -> xr.Dataset:
-    """Damage that grows with the heads; the last task drops out at the last head. At most twelve heads, as in a run."""
-    longest, draw = min(12, n_layers * n_heads), np.random.default_rng(0)
-    shape = (len(ICL), 2, longest)
-    steps = draw.random(shape) * np.array([0.06, 0.02])[:, None]
-    random = draw.normal(0.01, 0.01, (*shape, 10)).cumsum(axis=2)
-    n_tasks = np.broadcast_to(np.array([3, 9])[:, None] - (np.arange(longest) == 11), shape)
-    return curves_of(steps.cumsum(axis=2), random, n_tasks=n_tasks)
-
-
-def curves_of(damage: np.ndarray, random: np.ndarray, *, n_tasks: np.ndarray) -> xr.Dataset:
-    """Curves with that `damage, n_tasks (category, side, k)` and `random (category, side, k, sequence)`."""
-    dims = ("category", "side", "k")
-    return xr.Dataset(
-        {"damage": (dims, damage), "random": ((*dims, "sequence"), random), "n_tasks": (dims, n_tasks)},
-        coords={"category": list(ICL)[: len(damage)], "side": ["own", "others"], "k": np.arange(damage.shape[2]) + 1},
-    )
-
-
 def scattered_positions(n_layers: int, n_heads: int) -> xr.Dataset:
     """A sweep position by position whose effects are scattered with a fixed seed; two prompts of four tokens."""
     effect = np.random.default_rng(n_layers * n_heads).normal(0, 0.2, (4, n_layers, n_heads))

@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 import xarray as xr
 from figures.examples import (
     mixed_overlap,
-    scattered_curves,
     scattered_positions,
     scattered_relabelling,
     scattered_revisions,
@@ -32,7 +31,6 @@ def of_papers(name: str) -> tuple:
 TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
     "overlap": mixed_overlap,
     "scores": scattered_scores,
-    "curves": scattered_curves,
     "relabelling": scattered_relabelling,
     "revisions": scattered_revisions,
     "by_position": scattered_positions,

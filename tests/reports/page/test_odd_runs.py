@@ -54,18 +54,18 @@ def test_damaged_attention_is_named(copied: Path):
 
 
 def test_evidence_that_was_half_written_is_said(copied: Path):
-    (copied / "evidence" / "curves.nc").unlink()
+    (copied / "evidence" / "specificity.nc").unlink()
     unusable = said(copied, "evidence")["evidence.unusable"].fields
     assert unusable["folder"] == "evidence"
-    assert re.search(rf"curves\.nc.*headcats evidence {copied.name}", unusable["problem"])
+    assert re.search(rf"specificity\.nc.*headcats evidence {copied.name}", unusable["problem"])
     assert list(saved_evidence(open_results(find_place(copied))).problems) == ["evidence"]
 
 
 def test_damaged_evidence_is_named_and_not_shown(copied: Path):
-    file = copied / "evidence" / "curves.nc"
+    file = copied / "evidence" / "specificity.nc"
     file.write_bytes(file.read_bytes()[:-1])
     found = said(copied, "answer evidence")
-    assert "curves.nc is damaged" in str(found["evidence.unusable"])
+    assert "specificity.nc is damaged" in str(found["evidence.unusable"])
     assert "answer.test_lost" in found
     assert not {"evidence.missing", "answer.not_tested"} & set(found)
 
@@ -75,7 +75,6 @@ def test_damaged_evidence_is_named_and_not_shown(copied: Path):
     some(
         [
             ("relabelling", "verdict"),
-            ("curves", "side"),
             ("specificity", "target"),
             *(("relabelling", name) for name in ("size", "signature", "p")),
         ],

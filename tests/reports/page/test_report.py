@@ -81,7 +81,7 @@ def test_tasks_of_files_tell_their_layout_and_their_rows(page: Path, copied: Pat
     scored, dropped, sources = (part.rows for part in parts if hasattr(part, "rows"))
     assert [row[2:5] for row in map(list, scored[:2])] == [["24 of 926", "24", "12"], ["-", "24", "12"]]
     assert sorted(row[1].split()[0] for row in dropped if row[0] == "always_a") == ["2", "900"]
-    assert [row[1:] for row in map(list, sources) if row[0] == "always_a"] == [[about["source"]]]
+    assert [row[-1] for row in map(list, sources) if row[0] == "always_a"] == [about["source"]]
     (caution,) = [part for part in parts if getattr(part, "id", "") == "caution.dropped"]
     assert [reason.fields for reason in caution.fields["reasons"]] == [{"n": 2, "reason": "empty row"}]  # not NOT_USED
 
@@ -90,7 +90,7 @@ def test_evidence_is_shown_where_it_is_saved_and_named_where_it_is_not(page: Pat
     content = page.read_text(encoding="utf-8")
     assert "Verdicts" in section(content, "evidence")
     assert "headcats evidence" not in section(content, "evidence")
-    assert "ablation_curves_own_0" in content
+    assert "relabelled_tasks_own_0" in content
     # Neither rule nor min_tasks choose what is tested.
     assert "evidence.missing" not in said(copied, "evidence", min_tasks=1)
     # The evidence that is saved is by other scores.

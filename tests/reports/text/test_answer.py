@@ -57,7 +57,8 @@ def maps(mapped, *others, task_specific=None, tested=()):
 
 
 def evidence(*verdicts):
-    table = xr.Dataset({"verdict": ("category", list(verdicts))}, coords={"category": list(CATEGORIES)})
+    columns = {"verdict": ("category", list(verdicts)), "inseparable": ("category", [""] * 3), "coincide": ""}
+    table = xr.Dataset(columns, coords={"category": list(CATEGORIES)})
     return xr.DataTree.from_dict({"/relabelling": table})
 
 

@@ -53,23 +53,11 @@ def test_it_ends_with_the_verdicts(evidence):
         ("Linguistic", "supported", ""),
     ]
     assert [row[3] for row in verdicts.rows] == ["0.029"] * 2
-    table = table_of(evidence, "specificity")
-    table["damage"].loc[{"category": "Knowledge", "target": "Linguistic"}] = 2.0
-    assert findings(evidence, specificity=table)["evidence.verdicts"].rows[0][7] == "Linguistic"
 
 
 def test_every_sentence_of_the_reading_is_an_item(evidence):
     items = [finding for finding in evidence_findings(evidence) if finding.place == "item"]
     assert [item.fields["text"] for item in items] == evidence.attrs["reading"].splitlines()
-
-
-def test_steps_on_fewer_tasks_are_marked(evidence):
-    assert "evidence.fewer_tasks" not in findings(evidence)
-    table = table_of(evidence, "curves")
-    table["n_tasks"].loc[{"category": "Knowledge", "side": "own", "k": 3}] = 1
-    said = findings(evidence, curves=table)
-    assert ("Knowledge", "3*") in [row[:2] for row in said["evidence.curves"].rows]
-    assert "evidence.fewer_tasks" in said
 
 
 def test_without_heads_there_are_no_tables(evidence):
