@@ -79,7 +79,7 @@ def test_tasks_of_files_tell_their_layout_and_their_rows(page: Path, copied: Pat
     change_manifest(copied, lambda manifest: manifest["tasks"]["always_a"].update(about))
     parts = parts_of(copied, "tasks caution")
     scored, dropped, sources = (part.rows for part in parts if hasattr(part, "rows"))
-    assert [row[2:5] for row in map(list, scored[:2])] == [["24 of 926", "24", "12"], ["-", "24", "12"]]
+    assert [row[3:6] for row in map(list, scored[:2])] == [["24 of 926", "24", "12"], ["-", "24", "12"]]
     assert sorted(row[1].split()[0] for row in dropped if row[0] == "always_a") == ["2", "900"]
     assert [row[-1] for row in map(list, sources) if row[0] == "always_a"] == [about["source"]]
     (caution,) = [part for part in parts if getattr(part, "id", "") == "caution.dropped"]

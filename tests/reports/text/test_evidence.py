@@ -52,7 +52,7 @@ def test_it_ends_with_the_verdicts(evidence):
         ("Knowledge", "supported", ""),
         ("Linguistic", "supported", ""),
     ]
-    assert [row[3] for row in verdicts.rows] == ["0.029"] * 2
+    assert [row[2] for row in verdicts.rows] == ["0.029"] * 2
 
 
 def test_every_sentence_of_the_reading_is_an_item(evidence):
