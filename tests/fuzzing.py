@@ -78,7 +78,7 @@ def good_folder(path: Path) -> Path:
         for label in LABELS:
             values = draw.normal(0.05, 0.02, (12, 2, 3))
             checksums[task] = folder.write_block(task, label, block(values).assign_attrs(fingerprint="f"))
-    stored = {task: folder.stored_part(task, LABELS[-1]) for task in TASKS}
+    stored = {task: folder.read_block(task, LABELS[-1]) for task in TASKS}
     folder.write_joined(LABELS[-1], stored, checksums=checksums, categories=TASKS)
     folder.write_suite(json.dumps({"name": "made up", "tasks": [{"name": task} for task in TASKS]}))
     folder.write_manifest(

@@ -165,10 +165,10 @@ def write_joined(target: ResultsFolder) -> list[str]:
     known = target.read_manifest()
     assert known is not None
     parts = [task for task in known.tasks if target.part_path(LABEL, task).exists()]
-    stored = target.stored_blocks(LABEL) if target.joined_path(LABEL).exists() else {}
+    stored = target.read_joined(LABEL) if target.joined_path(LABEL).exists() else {}
     return target.write_joined(
         LABEL,
-        stored | {task: target.stored_part(task, LABEL) for task in parts},
+        stored | {task: target.read_block(task, LABEL) for task in parts},
         checksums={task: known.blocks[LABEL].parts[task].checksum for task in known.tasks},
         categories={task: record.category for task, record in known.tasks.items()},
     )

@@ -21,10 +21,10 @@ from headcats.evidence.verdicts import VERDICTS
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.block_files import slug
 from headcats.results.checksum import json_content_of, read_file
-from headcats.results.folder import ATTENTION, ResultsFolder
+from headcats.results.folder import ATTENTION
 from headcats.results.place import Place
 from headcats.results.run_results import STATE, RunResults
-from headcats.results.tables import MixedTablesError, as_written, check_set, read_whole, set_bytes
+from headcats.results.tables import MixedTablesError, as_written, check_set, read_table, read_whole, set_bytes
 from headcats.results.whole_file import check_path, write_whole
 from headcats.results.writer import held_for_writing
 
@@ -83,10 +83,10 @@ def without_place(error: HeadcatsError, folder: Path) -> str:
 
 
 def _tree(test: Path, run: RunResults) -> xr.DataTree:
-    results, again = ResultsFolder(test.parent), f"`headcats evidence {shlex.quote(str(test.parent))}`"
+    again = f"`headcats evidence {shlex.quote(str(test.parent))}`"
     if lacking := [f"{name}.nc" for name in EVIDENCE_TABLES if not (test / f"{name}.nc").is_file()]:
         raise MixedTablesError(f"it lacks {', '.join(lacking)}. {again} makes it again.")
-    nodes = {f"/{name}": results.read_table(test / f"{name}.nc", again=again) for name in EVIDENCE_TABLES}
+    nodes = {f"/{name}": read_table(test / f"{name}.nc", again=again) for name in EVIDENCE_TABLES}
     check_set(nodes.values())
     tree = xr.DataTree.from_dict(nodes)
     with as_written(str(test), again=again):
@@ -155,8 +155,8 @@ def saved_robustness(run: RunResults, subfolder: str) -> Saved[Robustness]:
 
 
 def _robustness(home: Path, folder: Path, run: RunResults) -> Robustness:
-    results, again = ResultsFolder(folder), f"`headcats compare {shlex.quote(str(folder))}`"
-    agreement = results.read_table(home / _AGREEMENT, again=again)
+    again = f"`headcats compare {shlex.quote(str(folder))}`"
+    agreement = read_table(home / _AGREEMENT, again=again)
     check_current(agreement.attrs, run.state(map(str, run.scored)), again=again)
     stored = [path.relative_to(home).as_posix() for path in sorted(home.rglob("*.nc")) if path.name != _AGREEMENT]
     with as_written(str(home), again=again):
@@ -164,7 +164,7 @@ def _robustness(home: Path, folder: Path, run: RunResults) -> Robustness:
         left_out = dict(json.loads(agreement.attrs["left_out"]))
         if gone := sorted(set(names) - set(stored)):
             raise MixedTablesError(f"{home} lacks {', '.join(gone)}. {again} makes it again.")
-    tables = {name: results.read_table(home / name, again=again) for name in names}
+    tables = {name: read_table(home / name, again=again) for name in names}
     check_set([agreement, *tables.values()])
     halves = tables.pop(_HALVES, None)
     members = {str(table.attrs.get("protocol", name)): table for name, table in tables.items()}
