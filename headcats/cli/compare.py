@@ -64,8 +64,8 @@ def compare_command(
     One folder: between all methods, positions and metrics it holds, between halves of its prompts, and, if it holds
     joint methods, between all methods on one grid of heads. This is saved in the folder
     for its report, unless --method, --positions or --metric choose among the protocols or --halves is 0. Several
-    folders of one model: between all they hold. Either way also which heads are in a category under all protocols, at
-    least half of them, or any. Heads of different models do not correspond: `headcats report` puts their maps side by
+    folders of one model: between all they hold. Either way also which heads are in a category under all protocols, or
+    under any. Heads of different models do not correspond: `headcats report` puts their maps side by
     side.
 
     Examples:
@@ -78,10 +78,10 @@ def compare_command(
     `protocols` (`protocol`, and `heads`: category -> how many, null where it is not judged); `left_out`; `pairs` (of
     protocols, `first` and `second`, which `differ_in` something, by `category` and `sign`: `jaccard`, `expected`,
     `spearman`, and of the `n_heads` that both have judged those in it: `heads_first`, `heads_second`, `both`);
-    `replicated` (`category`, `judged_by` how many protocols, heads that `always`, `half` or `any` of them have);
+    `replicated` (`category`, `judged_by` how many protocols, heads that `always` or `any` of them have);
     `halves` (`title`, `splits`, `categories` with the means `jaccard`, `expected` and `spearman`; `not_judged`);
-    `methods` (`method` and `other` by `group` of heads: `rank_correlation`, `layer_correlation`, `top_overlap`,
-    `top_chance`); `sentences`; `files`. What does not apply is null.
+    `methods` (`method` and `other` by `group` of heads: `rank_correlation`, `layer_correlation`); `sentences`;
+    `files`. What does not apply is null.
     """
     reading = MapSpec.parse(
         method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
@@ -138,14 +138,12 @@ def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: 
         "pairs": compared,
         "replicated": replicates(protocols.members, sign=reading.sign),
     }
-    alone, split = runs.alone, None
-    if alone is not None and halves:
-        split = _compare_halves(alone, reading, answer, splits=halves)
+    alone = runs.alone
+    split = _compare_halves(alone, reading, answer, splits=halves) if alone is not None and halves else None
     answer.short = short_protocols(
         table,
         protocols.members,
         protocols.left_out,
-        halves=split,
         differing=list(runs.differences),
         next_command=f"headcats report {shlex.quote(str(runs.series or place_of(next(iter(runs.values())))))}",
         colours=listed_colours(next(iter(protocols.members.values()))),
@@ -176,7 +174,7 @@ def _compare_methods(run: RunResults, metric: str | None, answer: Answer) -> pd.
     if answer.short is None:  # no task is scored
         answer.short = short_methods(table, next_command=f"headcats report {shlex.quote(str(place_of(run)))}")
     answer.detail(method_findings(table))
-    columns = ["rank_correlation", "layer_correlation", "top_overlap", "top_chance"]
+    columns = ["rank_correlation", "layer_correlation"]
     answer.numbers["methods"] = table[columns].reset_coords(drop=True).to_dataframe().reset_index()
     return answer.numbers["methods"]
 
