@@ -171,11 +171,8 @@ def approximation_findings(labels: Sequence[str]) -> list[Finding]:
     if not any(labels):
         return []
     if len(set(labels)) == 1:
-        id = "agreement.both_approximate" if len(labels) == 2 else "agreement.all_approximate"
-        return [paragraph(id, kind=labels[0])]
-    names = ("the first", "the second") if len(labels) == 2 else [str(place + 1) for place in range(len(labels))]
-    article = "a " if len(labels) == 2 else ""
-    kinds = [f"{name} {label and article}{label or 'exact'}" for name, label in zip(names, labels, strict=True)]
+        return [paragraph("agreement.all_approximate", kind=labels[0])]
+    kinds = [f"{number} {label or 'exact'}" for number, label in enumerate(labels, start=1)]
     return [paragraph("agreement.mixed", kinds=kinds)]
 
 
