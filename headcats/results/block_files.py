@@ -20,10 +20,8 @@ import xarray as xr
 from headcats.base.errors import DamagedFileError, StorageError
 from headcats.results.block_schema import block_problem, joint_problem
 from headcats.results.checksum import read_file, stated_checksum, stated_in
-from headcats.results.compact import restored
-from headcats.results.joined import OF_TASKS, checksums_in, checksums_of, join_blocks, split_blocks
-from headcats.results.manifest import SUITE, Manifest
-from headcats.results.place import MANIFEST
+from headcats.results.joined import checksums_in, checksums_of, join_blocks, split_blocks
+from headcats.results.manifest import SUITE
 from headcats.results.tables import as_written, of_hdf5, parse_table, read_checked, read_table, table_bytes
 from headcats.results.whole_file import check_path, remove_empty, sync_folder, write_whole
 
@@ -56,7 +54,6 @@ class BlockFiles:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         check_path(self.path)
-        self._most: float | None = None  # bytes of a table, by the manifest
 
     def joined_path(self, label: str) -> Path:
         """File of all parts of a method@positions."""
@@ -77,23 +74,6 @@ class BlockFiles:
         """Files of blocks and parts, whatever the manifest says."""
         return self.path.glob(f"{BLOCKS}/**/*.nc")
 
-    def read_table(self, path: Path, *, again: str) -> xr.Dataset:
-        """`headcats.results.tables.read_table` of a file in this folder; a compact block is restored."""
-        table = self._read_stored(path, again=again)
-        with as_written(f"{path}", again=again):
-            return table if OF_TASKS in table.attrs else restored(table)
-
-    def _read_stored(self, path: Path, *, again: str = AGAIN) -> xr.Dataset:
-        return read_table(path, again=again, most=self._limit())
-
-    def _limit(self) -> float:
-        """Bytes that a compressed table may take, by the manifest."""
-        if self._most is None:
-            self._most = math.inf
-            with suppress(StorageError):
-                self._most = Manifest.read(self.path / MANIFEST).table_bytes()
-        return self._most
-
     def read_block(self, task: str, label: str) -> xr.Dataset:
         """A block.
 
@@ -104,10 +84,10 @@ class BlockFiles:
         part = self.part_path(label, task)
         if task == SUITE:
             path = self.joined_path(label)
-            return self._checked(self.read_table(path, again=AGAIN), (task, label), path)
+            return self._checked(read_table(path, again=AGAIN), (task, label), path)
         if self.block_path(task, label) == part:
             try:
-                return self._checked(self.read_table(part, again=AGAIN), (task, label), part)
+                return self._checked(read_table(part, again=AGAIN), (task, label), part)
             except StorageError:
                 if part.exists() or not self.joined_path(label).exists():
                     raise  # and else it has been joined since
@@ -118,19 +98,10 @@ class BlockFiles:
 
     def read_joined(self, label: str) -> dict[str, xr.Dataset]:
         """Task -> block, of the file of all tasks of a method; errors of `read_block`."""
-        path, stored = self.joined_path(label), self.stored_blocks(label)
-        with _as_joined(path):
-            return {task: self._checked(restored(block), (task, label), path) for task, block in stored.items()}
-
-    def stored_blocks(self, label: str) -> dict[str, xr.Dataset]:
-        """`read_joined` with blocks as they are stored, compact or whole, of which nothing is checked."""
         path = self.joined_path(label)
         with _as_joined(path):
-            return split_blocks(self._read_stored(path))
-
-    def stored_part(self, task: str, label: str) -> xr.Dataset:
-        """The block of a task in a file of its own, as it is stored, compact or whole."""
-        return self._read_stored(self.part_path(label, task))
+            blocks = split_blocks(read_table(path, again=AGAIN))
+            return {task: self._checked(block, (task, label), path) for task, block in blocks.items()}
 
     def joined_checksums(self, label: str, *, checked_later: float = math.inf) -> dict[str, str] | None:
         """Task -> checksum of its block as a file of its own, of the file of all tasks of a method.
@@ -157,7 +128,8 @@ class BlockFiles:
 
     def write_block(self, task: str, label: str, block: xr.Dataset) -> str:
         """Write one block, with its task and label in the attributes; returns the checksum of the file."""
-        data = block_bytes(task, label, block)
+        attrs = sorted((block.attrs | {"task": task, "label": label}).items())  # whatever their order
+        data = table_bytes(block.drop_attrs(deep=False).assign_attrs(dict(attrs)))
         write_whole(self.joined_path(label) if task == SUITE else self.part_path(label, task), data)
         return stated_checksum(data)
 
@@ -205,7 +177,7 @@ class BlockFiles:
         """True if these blocks will be read from a file of this content: what it replaces is removed."""
         try:
             with _as_joined(path):
-                read = split_blocks(parse_table(data, path, again=AGAIN, most=self._limit()))
+                read = split_blocks(parse_table(data, path, again=AGAIN))
                 return all(read[task].identical(block) for task, block in blocks.items())
         except DamagedFileError:
             return False
@@ -215,7 +187,7 @@ class BlockFiles:
         parts, problems = {}, []
         for path in sorted((self.path / BLOCKS / slug(label)).glob("*.nc")):
             try:
-                part = self.read_table(path, again=AGAIN)
+                part = read_table(path, again=AGAIN)
                 parts[str(part.attrs["part"])] = part
             except StorageError as error:
                 problems.append(str(error))
@@ -226,12 +198,6 @@ class BlockFiles:
     def write_part(self, label: str, part: str, block: xr.Dataset) -> None:
         """Write one finished part of a joint method."""
         write_whole(self.part_path(label, part), table_bytes(block.assign_attrs(part=part, label=label)))
-
-
-def block_bytes(task: str, label: str, block: xr.Dataset) -> bytes:
-    """A block as the content of its file, whatever the order of its attributes."""
-    attrs = block.attrs | {"task": task, "label": label}
-    return table_bytes(block.drop_attrs(deep=False).assign_attrs(dict(sorted(attrs.items()))))
 
 
 def _holds(path: Path, data: bytes) -> bool:

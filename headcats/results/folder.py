@@ -14,7 +14,7 @@ from headcats.results.manifest import Manifest
 from headcats.results.no_results import no_results
 from headcats.results.place import MANIFEST, address_of
 from headcats.results.suite_text import SUITE_FILE
-from headcats.results.tables import table_bytes
+from headcats.results.tables import read_table, table_bytes
 from headcats.results.whole_file import below_a_file, check_links, write_whole
 from headcats.results.writer import held_for_writing
 
@@ -89,9 +89,7 @@ class ResultsFolder(BlockFiles):
         self.check_place()
         if not self.manifest_path.is_file():
             return None
-        manifest = Manifest.read(self.manifest_path)
-        self._most = manifest.table_bytes()
-        return manifest
+        return Manifest.read(self.manifest_path)
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Replace the manifest; a StorageError where the folder cannot be written."""
@@ -117,7 +115,7 @@ class ResultsFolder(BlockFiles):
         """Blocks, parts and descriptors that are there and can be read, whatever the manifest says."""
         for path in sorted([*self.table_files(), self.descriptors_path]):
             with suppress(StorageError):
-                yield path, self.read_table(path, again=AGAIN)
+                yield path, read_table(path, again=AGAIN)
 
     @property
     def suite_path(self) -> Path:
@@ -155,7 +153,7 @@ class ResultsFolder(BlockFiles):
         Raises:
             DamagedFileError: The file is damaged.
         """
-        return self.read_table(self.descriptors_path, again=AGAIN) if self.descriptors_path.exists() else None
+        return read_table(self.descriptors_path, again=AGAIN) if self.descriptors_path.exists() else None
 
     def write_descriptors(self, descriptors: xr.Dataset) -> None:
         """Replace the descriptors of heads."""

@@ -143,7 +143,7 @@ def _form(block: Block) -> str:
         values = of.values.tolist() if of.dims == (name,) and name not in free else None
         kind = "U" if of.dtype.kind == "U" else of.dtype.str
         attrs = {key: _text(value) for key, value in of.attrs.items()}
-        parts.append((name, name in block.coords, sizes, kind, attrs, of.encoding.get("zlib", False), values))
+        parts.append((name, name in block.coords, sizes, kind, attrs, values))
     return repr(parts) if all(of.dtype.kind in "biufU" for of in block.variables.values()) else ""
 
 
@@ -168,10 +168,10 @@ def _joined(name: Any, blocks: Sequence[Block], metrics: list[str]) -> xr.Variab
     values = list(_aligned(name, blocks, metrics))
     if _PROMPT in first.dims:
         joined = np.concatenate(values, axis=first.dims.index(_PROMPT))
-        return xr.Variable(first.dims, joined, first.attrs, first.encoding)
+        return xr.Variable(first.dims, joined, first.attrs)
     if all(_bits(of_block) == _bits(values[0]) for of_block in values):
-        return xr.Variable(first.dims, values[0], first.attrs, first.encoding)
-    return xr.Variable((_STACKED, *first.dims), np.stack(values), first.attrs, first.encoding)
+        return xr.Variable(first.dims, values[0], first.attrs)
+    return xr.Variable((_STACKED, *first.dims), np.stack(values), first.attrs)
 
 
 def _aligned(name: Any, blocks: Sequence[Block], metrics: list[str]) -> Iterator[np.ndarray]:

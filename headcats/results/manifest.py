@@ -130,12 +130,6 @@ class Manifest:
             return f"beside names {foreign[0]!r:.80}, which is no file of results"
         return ""
 
-    def table_bytes(self) -> int:
-        """Most bytes that a table of these results takes: numbers of all prompts, heads and metrics, and texts."""
-        prompts = max([self.plan.n_prompts, *(record.prompts.kept or 0 for record in self.tasks.values())])
-        cells = max(len(self.plan.metrics), 1) * sum(self.model.heads)
-        return prompts * max(len(self.tasks), len(self.requested), 1) * (_OF_CELL * cells + _OF_TEXTS)
-
     def file_bytes(self) -> bytes:
         """The content of the file."""
         return json_with_checksum(in_lines(self._stored()))
@@ -252,7 +246,6 @@ class Manifest:
 
 
 _MOST_HEADS = 100_000  # of a layer; maps have a cell for each
-_OF_CELL, _OF_TEXTS = 32, 2**16  # bytes: a number and what is computed on the way to it; the texts of a prompt
 _PARTS: dict[str, Any] = {
     "plan": PlanRecord,
     "model": ModelRecord,

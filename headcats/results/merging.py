@@ -12,15 +12,12 @@ import xarray as xr
 
 from headcats.base.errors import DamagedFileError, PlanError, StorageError, pluralize
 from headcats.base.registry import lookup
-from headcats.results.block_files import BLOCKS, MOST_JOINED, block_bytes
-from headcats.results.checksum import stated_checksum
-from headcats.results.compact import COMPACT, WHOLE, as_whole, check_store, compacted, loss_of
+from headcats.results.block_files import BLOCKS, MOST_JOINED
 from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
 from headcats.results.loading import load, read_whole_results
 from headcats.results.manifest import SUITE, Manifest
-from headcats.results.options import Store
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.sources import moved_source
@@ -30,19 +27,16 @@ _NAMED = 5
 """Tasks that a message names."""
 
 
-def merge(
-    folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str], store: Store = WHOLE
-) -> xr.DataTree:
+def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str]) -> xr.DataTree:
     """Join results of one plan and one model into a new folder: the union of their tasks and methods.
 
     A joint method is joined from its finished parts (relations, seeds): the union of those too. The suite, which the
-    prompts of every task depend on, is the same in all folders. Tests, robustness, attention and pages are of one
+    prompts of every task depend on, is the same in all folders. Tests, attention and pages are of one
     folder each, and are not taken along.
 
     Args:
         folders: Results, as `load` takes them; where two hold the same block it must have the same fingerprint.
         out: A folder that does not exist yet, or is empty.
-        store: Whether blocks are written whole or compact (see `hc.run`).
 
     Returns:
         The merged results, as `load`.
@@ -52,13 +46,12 @@ def merge(
         DamagedFileError: A file of a folder is damaged or missing; the run that made it makes it again.
         StorageError: A folder cannot be read or is named twice, or `out` is taken.
     """
-    check_store(store)
     with ResultsFolder(out).writing("headcats merge"):
-        _merge(folders, ResultsFolder(out), store)
+        _merge(folders, ResultsFolder(out))
     return load(out)
 
 
-def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder, store: Store) -> None:
+def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder) -> None:
     if target.read_manifest() is not None or target.holds_results:
         left = "" if target.manifest_path.is_file() else ", or those of a merge that was stopped: remove them"
         raise StorageError(f"{target.path} holds results already{left}; merge into a new folder.")
@@ -107,11 +100,6 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder, sto
     places_of = {task: number for number, task in enumerate(suite_tasks(suite, source="") if suite else ())}
     merged.tasks = dict(sorted(merged.tasks.items(), key=lambda entry: places_of.get(entry[0], len(places_of))))
     blocks |= {(SUITE, label): _joined(label, same, parts.get(label, {})) for label, same in joint_blocks.items()}
-    stored = compacted if store == COMPACT else as_whole
-    for key, block in blocks.items():
-        blocks[key] = stored(block)
-        if key in checksums and blocks[key] is not block:
-            checksums[key] = stated_checksum(block_bytes(*key, blocks[key]))
     _write(target, merged, blocks, checksums, parts, suite, descriptors)
 
 
@@ -179,17 +167,10 @@ def _write_method(
 
 
 def _add(blocks: dict[Any, xr.Dataset], key: Any, block: xr.Dataset, description: str) -> bool:
-    """Add a block or part, unless one of the same prompts that has lost less is there; True if it is added."""
+    """Add a block or part, unless one of the same prompts is there; True if it is added."""
     if key in blocks and blocks[key].attrs.get("fingerprint") != block.attrs.get("fingerprint"):
         raise PlanError(f"{description} was made with other prompts than in a folder before.")
-    if added := key not in blocks or _lost(block) <= _lost(blocks[key]):
-        blocks[key] = block
-    return added
-
-
-def _lost(block: xr.Dataset) -> float:
-    loss = loss_of(block)
-    return 0.0 if loss is None or loss.largest > loss.bound else loss.largest
+    return blocks.setdefault(key, block) is block
 
 
 def _joined(label: str, blocks: Sequence[xr.Dataset], parts: Mapping[str, xr.Dataset]) -> xr.Dataset:

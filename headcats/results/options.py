@@ -15,7 +15,6 @@ Answers = Literal["whole", "first_token", "single"]
 """Part of an answer that is scored: all of its tokens; the first one (Todd et al. 2024, arXiv 2310.15213); or its only
 one, where longer answers are dropped."""
 Corruption = Literal["other_task", "shuffled_labels"]
-Store = Literal["whole", "compact"]
 Stage = Literal["prompts", "plan", "validate", "run"]
 """The first of `hc.task_prompts`, `hc.plan`, `headcats validate` and `hc.run` that takes an option; later ones do so
 too."""

@@ -23,7 +23,6 @@ T = TypeVar("T")
 WRITTEN_WITH = "written_with"
 """Attribute of tables that were written together: the same in all of them."""
 _TRIES, _PAUSE = 20, 0.1
-_PACKING = ("zlib", "complevel", "shuffle")
 
 
 def table_bytes(table: xr.Dataset) -> bytes:
@@ -31,26 +30,22 @@ def table_bytes(table: xr.Dataset) -> bytes:
     if times := [name for name, of in table.variables.items() if of.dtype.kind in "mM"]:
         raise TypeError(f"{times[0]!r} holds times")  # which nothing here reads as such
     # Made in memory first: HDF5 reports a full disk late and in many ways, an ordinary write at once and in one.
-    plain = {
-        name: {"_FillValue": None} | {key: value for key, value in of.encoding.items() if key in _PACKING}
-        for name, of in table.variables.items()
-    }
+    plain = {name: {"_FillValue": None} for name in table.variables}
     return with_checksum(bytes(table.to_netcdf(engine="h5netcdf", encoding=plain)))
 
 
-def read_table(path: Path, *, again: str, most: float = 0) -> xr.Dataset:
+def read_table(path: Path, *, again: str) -> xr.Dataset:
     """The table in a file.
 
     Args:
         path: The file.
         again: The command that makes it again, such as "`headcats evidence DIR`".
-        most: Bytes that what is compressed in it may take in memory (see `headcats.results.untrusted.largest_table`).
 
     Raises:
         DamagedFileError: The file is damaged, takes more memory than it may, or the disk cannot read it.
         StorageError: There is no such file, or it is not readable.
     """
-    return parse_table(read_checked(path, again=again), path, again=again, most=most)
+    return parse_table(read_checked(path, again=again), path, again=again)
 
 
 def read_checked(path: Path, *, again: str) -> bytes:
@@ -68,11 +63,11 @@ def read_checked(path: Path, *, again: str) -> bytes:
         raise DamagedFileError(f"{path} cannot be read: {error.strerror or error}. {again} makes it again.") from None
 
 
-def parse_table(checked: bytes, path: Path, *, again: str, most: float = 0) -> xr.Dataset:
+def parse_table(checked: bytes, path: Path, *, again: str) -> xr.Dataset:
     """The table in bytes that `read_checked` gave."""
     with of_hdf5(path, again=again):
         try:
-            return _read(checked, most=most)
+            return _read(checked)
         except DamagedFileError as error:
             raise DamagedFileError(f"{path} is damaged: {error}. {again} makes it again.") from None
 
@@ -90,16 +85,14 @@ def of_hdf5(path: Path, *, again: str) -> Iterator[None]:
         ) from error
 
 
-def _read(checked: bytes, *, most: float) -> xr.Dataset:
-    check_untrusted(checked, most=most)
+def _read(checked: bytes) -> xr.Dataset:
+    check_untrusted(checked)
     # HDF5 does not look behind the end of what it wrote.
     with xr.open_dataset(
         io.BytesIO(checked), engine="h5netcdf", mask_and_scale=False, decode_times=False, concat_characters=False
     ) as stored:
         table = stored.load()
-    for of in table.variables.values():  # the rest would cut longer texts that are joined to those of the file
-        of.encoding = {key: of.encoding[key] for key in _PACKING if of.encoding.get("zlib")}
-    table.encoding = {}
+    table = table.drop_encoding()  # which would cut longer texts that are joined to those of the file
     texts = {name: of.astype(str) for name, of in table.variables.items() if of.dtype.kind == "O"}  # of earlier xarray
     coords = {name: texts.pop(name) for name in table.coords if name in texts}
     return table.assign(texts).assign_coords(coords) if texts or coords else table

@@ -1,15 +1,14 @@
 """Refusal of tables that would harm whoever opens them; a results folder may come from anybody.
 
-Refused is what would be taken from other files, and what would grow beyond `largest_table`, before xarray makes room
-for it. xarray reads without the conventions by which it changes values, so that nothing grows after that.
+Refused is what is compressed, is taken from other files, or would grow in memory, before xarray makes room for it.
+xarray reads without the conventions by which it changes values, so that nothing grows after that.
 """
 
 import math
-import zlib
 
 import h5py
 import numpy as np
-from h5py import h5a, h5d, h5f, h5g, h5l, h5o, h5p, h5z
+from h5py import h5a, h5d, h5f, h5g, h5l, h5o
 
 from headcats.base.errors import DamagedFileError
 
@@ -17,11 +16,7 @@ NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable."
 _INTERNAL = {b"REFERENCE_LIST", b"DIMENSION_LIST", b"_NCProperties"}
 PADDED = 2**27
 """Bytes that the texts of any table may take, each as long as the longest of its variable."""
-_SMALL, _MOST_PACKED = 2**24, 400  # bytes of any table; times that compression may save of a larger one
-_FILTERS = ((h5z.FILTER_DEFLATE,), (h5z.FILTER_SHUFFLE, h5z.FILTER_DEFLATE))
-_AS_DOUBLE = 8  # bytes of each of a compressed block, which is restored in double precision
-_OF_CHUNK = 1024  # bytes that HDF5 takes to find a chunk, at least
-_DEFLATED = 1032  # times that it makes of anything, at most
+_SMALL, _MOST = 2**24, 4  # bytes that any table may take in memory, and times its file: texts take more than there
 _REFERENCE = np.dtype([("length", "<u4"), ("place", "<u8"), ("number", "<u4")])  # to a text, in the file
 _OF_TEXT = 48  # bytes that Python takes for any
 _TEXTS = 10  # of an attribute
@@ -29,26 +24,12 @@ _MOST_PADDED = 8  # times a file, bytes of its texts, each as long as the longes
 _MOST_ATTRIBUTES, _MOST_VARIABLES = 200, 1000  # HDF5 takes time for many
 
 
-def largest_table(stored: int, most: float = 0) -> float:
-    """Bytes that a table may take in memory, of a file of `stored` bytes.
-
-    Four times the file, for numbers are stored as they are and texts take more; `most`, that which fits the numbers of
-    the manifest, of what is compressed; 16 MB in any case.
-    """
-    return max(_SMALL, 4 * stored, min(most, _MOST_PACKED * stored))
-
-
-def check_untrusted(data: bytes, *, most: float = 0) -> None:
+def check_untrusted(data: bytes) -> None:
     """Refuse the bytes of a netCDF file that name other files, hold more than variables, or grow in memory.
 
-    Args:
-        data: The bytes.
-        most: See `largest_table`.
-
-    Raises:
-        DamagedFileError: What is wrong with it. HDF5 raises errors of its own for what it cannot open.
+    A DamagedFileError says what is wrong. HDF5 raises errors of its own for what it cannot open.
     """
-    root, room = h5g.open(h5f.open_file_image(data), b"/"), _Room(data, most)
+    root, room = h5g.open(h5f.open_file_image(data), b"/"), _Room(data)
     if (n := root.get_num_objs()) > _MOST_VARIABLES:
         raise DamagedFileError(f"it has {n:,} variables, more than {_MOST_VARIABLES:,}")
     names: list[bytes] = []
@@ -59,13 +40,12 @@ def check_untrusted(data: bytes, *, most: float = 0) -> None:
 
 
 class _Room:
-    """The bytes of a file, and how many those of its table may still take: as stored, unpacked, and of padded texts."""
+    """The bytes of a file, and how many those of its table may still take, as stored and of padded texts."""
 
-    def __init__(self, data: bytes, most: float) -> None:
+    def __init__(self, data: bytes) -> None:
         self.data = data
         self._left = {
-            "stored": largest_table(len(data)),
-            "packed": largest_table(len(data), most),
+            "stored": max(_SMALL, _MOST * len(data)),
             "padded": max(PADDED, _MOST_PADDED * len(data)),
         }
 
@@ -90,8 +70,8 @@ def _check_variable(root: h5g.GroupID, name: bytes, room: _Room) -> None:
         raise DamagedFileError(f"the values of {_shown(name)} are in another file")
     _check_attributes(stored, room)
     if made.get_nfilters():
-        _check_packed(stored, made, room, name)
-    elif stored.get_storage_size() >= size and (layout != h5d.CHUNKED or not size):
+        raise DamagedFileError(f"{_shown(name)} is compressed, as headcats writes nothing")
+    if stored.get_storage_size() >= size and (layout != h5d.CHUNKED or not size):
         room.take(size, name)
     elif not _is_dimension(stored):
         raise DamagedFileError(f"the values of {_shown(name)} are not in it as headcats writes them")
@@ -108,24 +88,6 @@ def _is_dimension(stored: h5d.DatasetID) -> bool:
     value = np.empty((), dtype=attribute.dtype)
     attribute.read(value)
     return bytes(value[()]).startswith(NO_VARIABLE) if value.dtype.kind == "S" else False
-
-
-def _check_packed(stored: h5d.DatasetID, made: h5p.PropDCID, room: _Room, name: bytes) -> None:
-    """Take room for a compressed variable; refuse one that is packed of more than its size."""
-    n_filters, chunk, item = made.get_nfilters(), made.get_chunk(), stored.get_type().get_size()
-    filters = tuple(made.get_filter(place)[0] for place in range(n_filters))
-    if filters not in _FILTERS or stored.dtype.kind == "O":
-        raise DamagedFileError(f"{_shown(name)} is packed as headcats packs nothing")
-    n_chunks = math.prod(math.ceil(size / part) for size, part in zip(stored.shape, chunk, strict=True))
-    n = max(math.prod(stored.shape), math.prod(chunk))
-    room.take(n * max(item, _AS_DOUBLE) + n_chunks * _OF_CHUNK, name, of="packed")
-    large: list[tuple[int, ...]] = []
-    stored.chunk_iter(lambda each: large.append(each.chunk_offset) if each.size * _DEFLATED > _SMALL else None)
-    for offset in large:
-        skipped, packed = stored.read_direct_chunk(offset)
-        whole = math.prod(chunk) * item
-        if not skipped >> (n_filters - 1) and len(zlib.decompressobj().decompress(packed, whole + 1)) > whole:
-            raise DamagedFileError(f"a part of {_shown(name)} is larger than it says")
 
 
 def _check_texts(stored: h5d.DatasetID, room: _Room, name: bytes) -> None:

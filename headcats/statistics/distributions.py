@@ -14,11 +14,6 @@ def t_quantile(p_above: Any, freedom: Any) -> Any:
     return -special.stdtrit(freedom, p_above)
 
 
-def t_above(value: Any, freedom: Any) -> Any:
-    """Upper tail of Student's t: the probability of more than `value`; `freedom` above 0."""
-    return special.stdtr(freedom, -value)
-
-
 def normal_quantile(p_above: Any) -> Any:
     """Upper-tail quantile of the standard normal distribution; infinite for a `p_above` of 0 or 1."""
     return -special.ndtri(p_above)

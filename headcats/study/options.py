@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload, runtime_checkable
 
 from headcats.base.errors import OptionError, unknown_name_message
-from headcats.results.options import Option, PlanOptions, Stage, Store, option, options_of
+from headcats.results.options import Option, PlanOptions, Stage, option, options_of
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite, suite_defaults
 
@@ -112,10 +112,6 @@ class StudyOptions(_Checked, PlanOptions):
         progress: Progress bar, and lines on finished tasks and parts. Unless it is False, such lines (one every ten
             seconds at most) and the time left of each method are logged too; with None they are written to stderr
             where that is no terminal and no logging is set up.
-        store: whole, or compact: blocks in half precision, with the loss measured. Compact blocks of `out` hold in half
-            precision what every head changes, in less than half the space. What an effect loses, in shares of its
-            standard error, is measured and stands in the attribute `rounded` of each block; one that would lose more
-            than a hundredth is written whole. What is in the folder already stays as it is.
         shard: i/n: score the i-th of n parts of the tasks and methods. An `hc.Shard`. `headcats merge` joins what the
             parts write to `out`.
         cluster: Score the tasks on the workers of a Ray cluster. An `hc.Cluster`. Joint methods run here.
@@ -147,7 +143,6 @@ class StudyOptions(_Checked, PlanOptions):
         flags=("--quiet", "-q"),
         flag_sets=False,
     )
-    store: Store = option("whole", "run")
     shard: Share | None = option(None, "run", command="Its folder is OUT/shard-i-of-n, without pages.")
     cluster: Elsewhere | None = option(
         None,

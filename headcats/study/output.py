@@ -14,12 +14,10 @@ import xarray as xr
 from headcats.base.errors import DamagedFileError, PlanError
 from headcats.results.block_files import BLOCKS, MOST_JOINED
 from headcats.results.checksum import stated_in
-from headcats.results.compact import COMPACT, WHOLE, Loss, compacted, loss_of
 from headcats.results.folder import ResultsFolder
 from headcats.results.joined import is_plain
 from headcats.results.loading import load
 from headcats.results.manifest import SUITE, Manifest
-from headcats.results.options import Store
 from headcats.results.origin import other_model
 from headcats.results.records import BlockRecord
 from headcats.results.tree import tree
@@ -39,8 +37,6 @@ class Output:
         suite: The suite of the run, as text.
         folder: None keeps everything in memory.
         stored_suite: The suite that the folder holds, as text; "" for none.
-        store: Whether blocks are written whole or compact.
-        losses: Of the compact blocks that were written.
     """
 
     def __init__(self, manifest: Manifest, suite: str, folder: ResultsFolder | None = None) -> None:
@@ -48,8 +44,6 @@ class Output:
         self.suite = suite
         self.folder = folder
         self.stored_suite = "" if folder is None else _undamaged(folder.read_suite, "")
-        self.store: Store = WHOLE
-        self.losses: list[Loss] = []
         self._blocks: dict[tuple[str, str], xr.Dataset] = {}
         self._joined: dict[str, dict[str, tuple[xr.Dataset, str]]] = {}
         self._kept: dict[str, dict[str, xr.Dataset]] = defaultdict(dict)  # until they are joined, few megabytes
@@ -133,9 +127,6 @@ class Output:
         if self.folder is None:
             self._blocks[task, label] = block.assign_attrs(task=task, label=label)
             return
-        if self.store == COMPACT:
-            block = compacted(block)
-            self.losses += [loss for loss in [loss_of(block)] if loss is not None]
         block = block.assign_attrs(task=task, label=label)
         checksum = self.folder.write_block(task, label, block)
         if task != SUITE:
@@ -160,12 +151,12 @@ class Output:
         # Of a manifest that is lost, the file holds more than the new one knows.
         if not parts or size > MOST_JOINED or self._joined_blocks(label).keys() - records.keys():
             return
-        found = dict(_undamaged(lambda: folder.stored_blocks(label), _NONE) if self._joined_blocks(label) else {})
+        found = dict(_undamaged(lambda: folder.read_joined(label), _NONE) if self._joined_blocks(label) else {})
         checksums = {task: checksum for task, (_, checksum) in self._joined_blocks(label).items()}
         for task in parts:
             block = kept.get(task)
             if block is None:
-                block = _undamaged(functools.partial(folder.stored_part, task, label), None)
+                block = _undamaged(functools.partial(folder.read_block, task, label), None)
             found[task] = xr.Dataset() if block is None else block
             checksums[task] = records[task].checksum
         blocks = {task: found.get(task, xr.Dataset()) for task in records}

@@ -15,7 +15,6 @@ from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
 from headcats.results.block_schema import worst_check
-from headcats.results.compact import WHOLE, losses_text
 from headcats.results.declaration import approximation_label
 from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import ResultsFolder
@@ -59,7 +58,7 @@ def run(model: Any, options: StudyOptions) -> xr.DataTree:
     Raises:
         UnknownNameError: A name that does not exist; the message lists near matches.
         OptionError: A number out of range, a template that the model's tokenizer lacks or cannot write, a memory limit
-            that cannot be read or that nothing fits into, a shard or compact store without `out`, or more shards
+            that cannot be read or that nothing fits into, a shard without `out`, or more shards
             than cells.
         PlanError: `out` holds results of another plan; the message names every difference.
         OccupiedError: Another process is writing `out`; the message says which.
@@ -89,11 +88,8 @@ def run(model: Any, options: StudyOptions) -> xr.DataTree:
     ):
         if not isinstance(value, kind | None):
             raise OptionError(f"{name} must be an hc.{name.capitalize()}, such as {example}; got {shown(value)}.")
-    if out is None and (options.store != WHOLE or options.shard is not None):
-        given = f"store={options.store!r}" if options.store != WHOLE else f"shard={options.shard}"
-        raise OptionError(
-            f"{given} is about a results folder, and this run keeps everything in memory: name one, out=..."
-        )
+    if out is None and options.shard is not None:
+        raise OptionError(f"shard={options.shard} needs a results folder to write to: name one, out=...")
     study = study_of(options)
     with (
         logged_where_nobody_watches(options.progress),
@@ -125,7 +121,6 @@ def open_study(study: Study, model: HookedModel, options: StudyOptions) -> tuple
     study = with_own_template(study, model, out=options.out)
     check_methods(study, model)
     output = open_output(options.out, model, study)
-    output.store = options.store
     return study, output
 
 
@@ -150,8 +145,6 @@ def score_study(
     output.save_suite()
     methods.score(options.progress)
     _describe_heads(output, preparation)
-    if output.losses:
-        _log.info("%s", losses_text(output.losses))
     _log_paths(output.manifest, [spec.label for spec in study.task_methods], options.path, before=before)
 
 

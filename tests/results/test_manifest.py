@@ -23,13 +23,6 @@ from headcats.results.records import (
 )
 
 
-def test_a_table_has_room_for_what_the_manifest_counts():
-    plan, model = PlanRecord(metrics=("logit_diff", "prob"), n_prompts=64), ModelRecord(layers=(0, 2), heads=(12, 12))
-    counted = Manifest(plan=plan, model=model, tasks={"a": TaskRecord("x"), "b": TaskRecord("x")})
-    assert counted.table_bytes() == 64 * 2 * (2 * 24 * 32 + 65536)
-    assert Manifest().table_bytes() == 64 * 65536
-
-
 def full_manifest():
     counts = DropCounts(7, {"too long": 1}, {"too long": "→"})
     task = TaskRecord(

@@ -51,9 +51,8 @@ def test_what_is_no_shard_is_refused():
 
 
 def test_what_is_about_a_folder_is_refused_without_one(counting_model):
-    for about_folders in ({"shard": Shard(1, 2)}, {"store": "compact"}):
-        with pytest.raises(OptionError, match="out="):
-            hc.run(counting_model, **STUDY, **about_folders)
+    with pytest.raises(OptionError, match="out="):
+        hc.run(counting_model, **STUDY, shard=Shard(1, 2))
     with pytest.raises(OptionError, match=r"hc\.Shard\(2, 4\).*'1/2'"):
         hc.run(counting_model, **STUDY, shard="1/2")
 

@@ -44,7 +44,7 @@ def tables(path):
 def taken_apart(path, *tasks):
     """Put the blocks of these tasks back into files of their own, and the rest away."""
     results = ResultsFolder(path)
-    stored = results.stored_blocks(LABEL)
+    stored = results.read_joined(LABEL)
     results.joined_path(LABEL).unlink()
     for task in tasks:
         results.write_block(task, LABEL, stored[task])
@@ -135,10 +135,10 @@ def test_what_a_lost_manifest_knew_is_not_joined_away(model, options, whole, tmp
     path = tmp_path / "r"
     shutil.copytree(whole, path)
     results = ResultsFolder(path)
-    results.write_block("always_b", LABEL, results.stored_blocks(LABEL)["always_b"])  # as left by a kill
+    results.write_block("always_b", LABEL, results.read_joined(LABEL)["always_b"])  # as left by a kill
     results.manifest_path.unlink()
     hc.run(model, out=path, **options | {"tasks": ["always_b"]})
-    assert set(results.stored_blocks(LABEL)) == set(TASKS)
+    assert set(results.read_joined(LABEL)) == set(TASKS)
     hc.run(model, out=path, **options)
     assert tables(path) == tables(whole)
     assert same_files(path, whole)
@@ -157,7 +157,7 @@ def test_a_joined_file_that_the_disk_cannot_read_is_replaced(model, options, who
     path = tmp_path / "r"
     shutil.copytree(whole, path)
     results = ResultsFolder(path)
-    for task, block in results.stored_blocks(LABEL).items():
+    for task, block in results.read_joined(LABEL).items():
         results.write_block(task, LABEL, block)
 
     def broken(file):

@@ -39,7 +39,7 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
 
     Returns:
         `jaccard, expected, spearman, both` (heads in both), `n_heads` (with a number in both) `(category, protocol,
-        other)`; `size, n_tasks (category, protocol)`. `jaccard` is NaN where both are empty or one has no numbers in
+        other)`; `size (category, protocol)`. `jaccard` is NaN where both are empty or one has no numbers in
         the category, `spearman` below 3 heads or where an effect is constant. Coordinates along `protocol`:
         `approximation` ("" where effects are exact), and those of `method, positions, metric, effect, rule, plan` that
         the memberships name (`plan`: JSON, part of the plan -> value).
@@ -82,9 +82,6 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
         coords={"category": categories, "protocol": list(members), "other": list(members)},
         attrs={"sign": sign},
     )
-    if all("n_tasks" in protocol for protocol in members.values()):
-        n_tasks = [protocol["n_tasks"].sel(category=categories) for protocol in members.values()]
-        table["n_tasks"] = (dims[:2], np.stack(n_tasks, 1))
     parts = {part: [str(protocol.attrs.get(part, "")) for protocol in members.values()] for part in PARTS}
     parts = {part: texts for part, texts in parts.items() if any(texts)}
     parts["approximation"] = [approximation_label(protocol) for protocol in members.values()]

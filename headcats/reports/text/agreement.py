@@ -1,6 +1,5 @@
 """Findings of a comparison of protocols, halves and replicates of one model."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from jaxtyping import Float
 
 from headcats.evidence.comparison.agreement import SIGNS, pairs
 from headcats.reports.text.answer import NAMED
@@ -19,7 +17,6 @@ from headcats.results.finding import (
     Table,
     by_category,
     first_names,
-    interval_text,
     line,
     number_text,
     paragraph,
@@ -29,7 +26,7 @@ from headcats.results.head_axes import cell_name, unit_of
 from headcats.results.label import Label
 
 NAMED_HEADS = 12  # more heads are counted, not named
-_COLUMNS = {"always": "in all", "half": "in at least half", "any": "in any"}
+_COLUMNS = {"always": "in all", "any": "in any"}
 
 
 def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> Iterator[Finding]:
@@ -70,7 +67,7 @@ def judged_sizes(agreement: xr.Dataset) -> dict[str, dict[str, int]]:
 
 
 def replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> list[dict[str, Any]]:
-    """Name heads that `always`, by at least `half`, or by `any` of the protocols that judge a category are in it."""
+    """Name heads that `always` or by `any` of the protocols that judge a category are in it."""
     categories = [table["category"].values.tolist() for table in members.values()]
     if len(members) < 2 or any(names != categories[0] for names in categories):
         return []
@@ -79,9 +76,7 @@ def replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> list[dict[str
     for category in categories[0]:
         rows = [table.sel(category=category) for table in members.values()]
         rows = [row for row in rows if row["effect"].notnull().any()]
-        least = {"always": len(rows), "half": math.ceil(len(rows) / 2), "any": 1}
-        if len(members) < 3:
-            del least["half"]
+        least = {"always": len(rows), "any": 1}
         names = {by: _head_names(rows, outcome, least=n) if rows else [] for by, n in least.items()}
         by_category.append({"category": category, "judged_by": len(rows)} | names)
     return by_category
@@ -102,15 +97,13 @@ def _same_patches(members: Mapping[str, xr.Dataset]) -> list[Finding]:
 
 def _replicate_table(id: str, entries: Sequence[Mapping[str, Any]], most: int, *, n: int, **fields: Any) -> Table:
     """Heads by the share of `n` protocols that have them, at most so many named."""
-    columns = [name for name in _COLUMNS if name in entries[0]]
     rows = []
     for entry in entries:
         judged = entry["judged_by"]
         count = f" (judged by {judged} of {n})" if 0 < judged < n else ""
-        lists = [_head_list(entry[name], most) if judged else "-" for name in columns]
+        lists = [_head_list(entry[name], most) if judged else "-" for name in _COLUMNS]
         rows.append([f"{entry['category']}{count}", *lists])
-    headings = [_COLUMNS[name] for name in columns]
-    return table(id, ["category", *headings], rows, n=n, **fields)
+    return table(id, ["category", *_COLUMNS.values()], rows, n=n, **fields)
 
 
 def short_protocols(
@@ -118,14 +111,12 @@ def short_protocols(
     members: Mapping[str, xr.Dataset],
     left_out: Mapping[str, str],
     *,
-    halves: xr.Dataset | None,
     differing: Sequence[str],
     next_command: str,
     colours: Mapping[str, str],
 ) -> Short:
     """Make the answer on the protocols of one model: what they agree on."""
     entries, n = replicates(members, sign=agreement.attrs["sign"]), len(members)
-    verdict = [*_agreeing(entries, n), *_halves(halves)]
 
     def listed(most: int) -> Table:
         return replace(_replicate_table("text.untitled", entries, most, n=n), colours=colours)
@@ -135,7 +126,7 @@ def short_protocols(
     for protocol, reason in left_out.items():
         if not registered(Label.parse(protocol.partition(",")[0]).name).control_of:  # those are no protocols
             warnings.append(line("agreement.left_out", name=protocol, reason=reason))
-    return Short(tuple(verdict), listed if entries else None, (), tuple(warnings), next_command, colours)
+    return Short(tuple(_agreeing(entries, n)), listed if entries else None, (), tuple(warnings), next_command, colours)
 
 
 def _agreeing(entries: Sequence[Mapping[str, Any]], n: int) -> Iterator[Finding]:
@@ -154,15 +145,8 @@ def _agreeing(entries: Sequence[Mapping[str, Any]], n: int) -> Iterator[Finding]
     yield line("short.agreed", n=n, categories=named, more=more)
 
 
-def _halves(halves: xr.Dataset | None) -> Iterator[Finding]:
-    if halves is not None and halves["jaccard"].notnull().any():
-        means = halves[["jaccard", "expected"]].mean("split")
-        jaccard, expected = means["jaccard"], float(means["expected"].max())
-        yield line("short.halves", least=float(jaccard.min()), most=float(jaccard.max()), expected=expected)
-
-
 def half_findings(halves: xr.Dataset, *, title: str) -> Iterator[Finding]:
-    """Findings on `hc.evidence.half_agreement`: mean and range over splits; `title` names the method."""
+    """Findings on `hc.evidence.half_agreement`: means over splits; `title` names the method."""
     splits, reasons = halves.sizes["split"], halves["reason"].values.tolist()
     rows = []
     for category, cell in by_category(halves):
@@ -171,12 +155,9 @@ def half_findings(halves: xr.Dataset, *, title: str) -> Iterator[Finding]:
             for split, reason in zip(cell["size"].values, reasons, strict=True)
         ]
         size_text = " ".join(sizes) if cell["spearman"].notnull().any() else "-"
-        means = [_mean_and_range(cell[name].values) for name in ("jaccard", "spearman")]
-        compared = str(int(cell["jaccard"].notnull().sum()))
-        rows.append([category, size_text, compared, *means, number_text(cell["expected"].mean())])
-    columns = [
-        "category", "heads per half", "compared", "Jaccard (range)", "Spearman of effects (range)", "Jaccard by chance",
-    ]  # fmt: skip
+        means = [number_text(cell[name].mean()) for name in ("jaccard", "expected", "spearman")]
+        rows.append([category, size_text, str(int(cell["jaccard"].notnull().sum())), *means])
+    columns = ["category", "heads per half", "compared", "Jaccard", "by chance", "Spearman of effects"]
     yield table("agreement.halves", columns, rows, title=title, sign=halves.attrs["sign"], splits=splits)
     if halves["jaccard"].isnull().any():
         yield line("agreement.compared")
@@ -185,23 +166,13 @@ def half_findings(halves: xr.Dataset, *, title: str) -> Iterator[Finding]:
         yield line("agreement.splits_not_judged", n=len(failures), splits=splits, reason=failures[0])
 
 
-def _mean_and_range(values: Float[np.ndarray, " split"]) -> str:
-    known = values[np.isfinite(values)]
-    if not len(known):
-        return "-"
-    return "{} ({} to {})".format(*map(number_text, (known.mean(), known.min(), known.max())))
-
-
 def approximation_findings(labels: Sequence[str]) -> list[Finding]:
     """A warning where effects are approximations; `labels` say of each protocol which, "" for exact ones."""
     if not any(labels):
         return []
     if len(set(labels)) == 1:
-        id = "agreement.both_approximate" if len(labels) == 2 else "agreement.all_approximate"
-        return [paragraph(id, kind=labels[0])]
-    names = ("the first", "the second") if len(labels) == 2 else [str(place + 1) for place in range(len(labels))]
-    article = "a " if len(labels) == 2 else ""
-    kinds = [f"{name} {label and article}{label or 'exact'}" for name, label in zip(names, labels, strict=True)]
+        return [paragraph("agreement.all_approximate", kind=labels[0])]
+    kinds = [f"{number} {label or 'exact'}" for number, label in enumerate(labels, start=1)]
     return [paragraph("agreement.mixed", kinds=kinds)]
 
 
@@ -220,13 +191,9 @@ def _differences(compared: pd.DataFrame) -> Table:
     rows = []
     for parts in sorted(set(differing), key=lambda parts: (parts.count(","), parts)):
         group = compared[differing == parts]
-        numbers = group[["jaccard", "expected", "spearman"]].astype(float)
-        jaccard, expected, spearman = map(number_text, numbers.mean())
-        lowest, highest = numbers["jaccard"].agg(["min", "max"])
-        spread = "" if jaccard == "-" else f" ({interval_text(lowest, highest)})"
-        n_pairs = str(len(group[["first", "second"]].drop_duplicates()))
-        rows.append([parts, n_pairs, f"{jaccard}{spread}", expected, spearman])
-    columns = ["protocols that differ in", "pairs", "mean Jaccard (range)", "by chance", "mean Spearman"]
+        means = map(number_text, group[["jaccard", "expected", "spearman"]].astype(float).mean())
+        rows.append([parts, str(len(group[["first", "second"]].drop_duplicates())), *means])
+    columns = ["protocols that differ in", "pairs", "mean Jaccard", "by chance", "mean Spearman"]
     return table("agreement.differences", columns, rows, numeric=columns[1:])
 
 

@@ -22,17 +22,16 @@ NAMED_TASKS = 5  # more tasks are counted, not named
 
 
 def method_findings(agreement: xr.Dataset) -> Iterator[Finding]:
-    """Findings on `hc.evidence.method_agreement`: rank correlation and overlap of the strongest heads, by group."""
+    """Findings on `hc.evidence.method_agreement`: rank correlations by group."""
     methods = zip(agreement["method"].values, agreement["reduction"].values, strict=True)
     rows = [[str(number), str(name), str(strength)] for number, (name, strength) in enumerate(methods, start=1)]
     yield table("methods.grid", ["", "method", "strength of a head"], rows)
     for label, reason in json.loads(agreement.attrs["left_out"]).items():
         yield line("agreement.left_out", name=label, reason=reason)
-    yield paragraph("methods.matrices", top=agreement.attrs["top"])
+    yield paragraph("methods.matrices")
     for group in agreement["group"].values:
         yield _method_matrix(agreement.sel(group=group), str(group))
-    for place, text in enumerate(str(agreement.attrs["reading"]).splitlines()):
-        yield line("text.plain", text=text) if place else paragraph("text.plain", text=text)
+    yield paragraph("methods.caution")
 
 
 def _method_matrix(agreement: xr.Dataset, group: str) -> Table:
@@ -52,10 +51,7 @@ def _method_matrix(agreement: xr.Dataset, group: str) -> Table:
 def _method_cell(pair: xr.Dataset) -> str:
     if not pair["rank_correlation"].notnull():
         return "-"
-    correlation, layers, overlap, chance = (
-        number_text(pair[name]) for name in ("rank_correlation", "layer_correlation", "top_overlap", "top_chance")
-    )
-    return f"{correlation} ({layers}) / {overlap} ({chance})"
+    return "{} ({})".format(*(number_text(pair[name]) for name in ("rank_correlation", "layer_correlation")))
 
 
 def plan_findings(runs: Runs) -> Iterator[Finding]:
@@ -84,12 +80,9 @@ def _task_texts(tasks: Sequence[list[str]]) -> list[str]:
 
 
 def short_methods(agreement: xr.Dataset, *, next_command: str) -> Short:
-    """Make the answer on methods on one grid: what `method_findings` begins and ends with."""
+    """Make the answer on methods on one grid: which they are."""
     grid, *left_out = (each for each in method_findings(agreement) if each.id in ("methods.grid", "agreement.left_out"))
-    *statements, caution = (line("text.plain", text=text) for text in str(agreement.attrs["reading"]).splitlines())
-    return Short(tuple(statements), lambda most: _untitled(grid), (), (caution, *left_out), next_command)
-
-
-def _untitled(finding: Finding) -> Table:
-    assert isinstance(finding, Table)
-    return replace(finding, id="text.untitled")
+    assert isinstance(grid, Table)
+    listed = replace(grid, id="text.untitled")
+    count = line("methods.count", n=agreement.sizes["method"], groups=agreement.sizes["group"])
+    return Short((count,), lambda most: listed, (), (line("methods.caution"), *left_out), next_command)

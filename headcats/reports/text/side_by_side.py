@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, outcomes
@@ -34,11 +33,6 @@ class Membership:
     def moves(self) -> bool:
         """True if a run that judges the category does not have the head in it."""
         return bool(self._elsewhere)
-
-    @property
-    def is_in_half(self) -> bool:
-        """True if at least half of the runs have the head in the category."""
-        return 2 * list(self.verdicts.values()).count(IN) >= len(self.verdicts)
 
     @property
     def is_decided(self) -> bool:
@@ -86,9 +80,8 @@ def agreeing(listed: Sequence[Membership], *, n_runs: int) -> Iterator[Finding]:
     moving = [each for each in listed if each.moves]
     if judged := [each for each in listed if NOT_JUDGED not in each.verdicts.values()]:
         runs = line("several.both" if n_runs == 2 else "several.all", n=n_runs)
-        half = line("several.half", n=sum(each.is_in_half for each in judged)) if n_runs > 2 else None
         same = sum(not each.moves for each in judged)
-        yield line("several.same", same=same, n=len(judged), runs=runs, half=half)
+        yield line("several.same", same=same, n=len(judged), runs=runs)
     if unjudged := len(listed) - len(judged):
         yield line("several.unjudged", n=unjudged)
     for id, is_decided in (("several.moving_decided", True), ("several.moving_open", False)):
@@ -96,20 +89,12 @@ def agreeing(listed: Sequence[Membership], *, n_runs: int) -> Iterator[Finding]:
             yield line(id, heads=_spelled(of_kind), n=len(of_kind))
 
 
-def sureness(compared: pd.DataFrame, changes: xr.Dataset | None, *, n_runs: int) -> Iterator[Finding]:
-    """Agreement against chance by category, and how many changes of a call are differences of effects."""
-    judged = compared[compared["jaccard"].notna()]
-    if len(judged):
-        lowest = judged.loc[judged.groupby("category")["jaccard"].idxmin()]
-        ends = {name: _range(lowest[name]) for name in ("jaccard", "expected")}
-        yield line("several.jaccard" if n_runs == 2 else "several.lowest_jaccard", **ends)
-    if changes is None:
-        return
+def sureness(changes: xr.Dataset) -> Finding:
+    """Say how many changes of a call are differences of effects."""
     if not int(changes["n_compared"].sum()):
-        yield line("several.no_test")
-        return
+        return line("several.no_test")
     calls, differences = int((changes["change"] != 0).sum()), int(changes["change_found"].sum())
-    yield line("several.tested", calls=calls, found=differences, alpha=changes.attrs["alpha"])
+    return line("several.tested", calls=calls, found=differences, alpha=changes.attrs["alpha"])
 
 
 def how_sure(each: Membership) -> str:
@@ -129,12 +114,6 @@ def _spelled(moving: Sequence[Membership]) -> list[Finding]:
     if len(moving) > _HEADLINE:
         return [line("several.many_moving", n=len(moving))]
     return [line("several.head_of", head=each.head, category=each.category) for each in moving]
-
-
-def _range(numbers: pd.Series) -> Finding:
-    low, high = numbers.min(), numbers.max()
-    same = number_text(low) == number_text(high)
-    return line("several.number" if same else "several.range", low=low, high=high)
 
 
 def _probability(table: xr.Dataset) -> np.ndarray:

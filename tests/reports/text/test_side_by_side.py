@@ -1,7 +1,6 @@
 """Memberships of several runs: which all have, which move, and how sure that is."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 
@@ -67,7 +66,6 @@ def test_what_agrees_and_what_moves():
     same, unjudged, decided, undecided = agreeing(found, n_runs=2)
     assert (same.fields["same"], same.fields["n"]) == (1, 3)  # the fourth was not judged by one of them
     assert (unjudged.id, unjudged.fields) == ("several.unjudged", {"n": 1})
-    assert same.fields["half"] is None
     assert [str(head) for head in decided.fields["heads"]] == ["L1H0 (Knowledge)"]
     assert decided.id == "several.moving_decided"
     assert [str(head) for head in undecided.fields["heads"]] == ["L0H1 (Knowledge)"]
@@ -80,13 +78,6 @@ def test_many_that_move_are_counted():
     moving = [membership(verdicts={"a": IN, "b": OUT})] * 4
     _, decided = agreeing(moving, n_runs=2)
     assert [head.fields for head in decided.fields["heads"]] == [{"n": 4}]
-
-
-def test_of_three_runs_those_in_half_are_counted_too():
-    found = [membership(verdicts=verdicts) for verdicts in (
-        {"a": IN, "b": IN, "c": OUT}, {"a": IN, "b": OUT, "c": OUT}, {"a": IN, "b": OUT, "c": NOT_JUDGED},
-    )]  # fmt: skip
-    assert next(agreeing(found, n_runs=3)).fields["half"].fields == {"n": 1}
 
 
 def membership(**fields):
@@ -104,24 +95,6 @@ def test_how_sure_a_move_is():
     assert how_sure(membership(verdicts={"a": IN, "b": IN})) == ""
 
 
-PAIRS = pd.DataFrame(
-    {
-        "category": ["Knowledge", "Knowledge", "Translation"],
-        "jaccard": [0.5, 0.25, np.nan],
-        "expected": [0.2, 0.1, np.nan],
-    }
-)
-
-
-def test_agreement_beside_chance_is_that_of_the_pair_that_agrees_least():
-    (finding,) = sureness(PAIRS, None, n_runs=3)
-    assert finding.id == "several.lowest_jaccard"
-    assert finding.fields["jaccard"].fields == {"low": 0.25, "high": 0.25}
-    assert finding.fields["expected"].fields == {"low": 0.1, "high": 0.1}
-    (finding,) = sureness(PAIRS.iloc[:1], None, n_runs=2)
-    assert finding.id == "several.jaccard"
-
-
 def changes_of(*, n_compared, change, found):
     dims = ("revision", "category", "layer", "head")
     return xr.Dataset(
@@ -137,8 +110,6 @@ def changes_of(*, n_compared, change, found):
 
 
 def test_changes_of_a_call_beside_differences_that_are_found():
-    (finding,) = sureness(PAIRS.iloc[:0], changes_of(n_compared=2, change=-1, found=True), n_runs=2)
-    assert finding.id == "several.tested"
-    assert finding.fields == {"calls": 1, "found": 1, "alpha": 0.05}
-    (finding,) = sureness(PAIRS.iloc[:0], changes_of(n_compared=0, change=-1, found=False), n_runs=2)
-    assert finding.id == "several.no_test"
+    tested = sureness(changes_of(n_compared=2, change=-1, found=True))
+    assert (tested.id, tested.fields) == ("several.tested", {"calls": 1, "found": 1, "alpha": 0.05})
+    assert sureness(changes_of(n_compared=0, change=-1, found=False)).id == "several.no_test"

@@ -11,7 +11,6 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
-from headcats.evidence.comparison.agreement import pairs
 from headcats.figures.colours import listed_colours
 from headcats.figures.hero_map import hero_panel
 from headcats.figures.overlap_rows import ALL
@@ -39,7 +38,7 @@ def first_screen(compared: Compared, *, with_toy: bool) -> FirstScreen:
     sure: tuple[Finding, ...] = ()
     if compared.runs.corresponds:
         headline = tuple(agreeing(compared.memberships, n_runs=n))
-        sure = tuple(sureness(pairs(compared.agreement), compared.changes, n_runs=n))
+        sure = () if compared.changes is None else (sureness(compared.changes),)
     else:
         models = {run.manifest.model.weights_hash or run.manifest.model.name for run in compared.runs.values()}
         headline = (line("several.unlike", models=len(models)),)

@@ -48,7 +48,7 @@ def _heads(compared: Compared, rows: Sequence[Membership]) -> Table:
 
 @section("Agreement")
 def agreement_of_runs(compared: Compared) -> Iterator[Part]:
-    """Pairs of runs by category, and which heads all of them, or at least half, have."""
+    """Pairs of runs by category, and which heads all of them, or any, have."""
     yield from agreement_findings(compared.agreement, {})
     yield from replicate_findings(compared.members, sign=compared.reading.sign)
 
