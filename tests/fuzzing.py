@@ -46,7 +46,7 @@ from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, MethodRecord, ModelRecord, PlanRecord, TaskRecord
 from headcats.results.run_results import RunResults
-from headcats.results.tables import read_table, table_bytes
+from headcats.results.tables import table_bytes
 
 FINE = ("read", "named")
 LONGEST = 10.0  # seconds of computing that one input may take
@@ -115,11 +115,13 @@ def run_again(folder: Path) -> None:
 
 
 def studied_folder(path: Path) -> Path:
-    """That run with evidence."""
+    """That run with evidence and robustness."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         run_again(path)
         hc.run_evidence(model(), path, n_prompts=4, relabellings=19)
+        invoked("compare", str(path), "--halves", "2")
+    assert (path / "evidence" / "robustness" / "agreement.nc").is_file()
     return path
 
 
@@ -244,14 +246,14 @@ def manifest_structure(folder: Path, draw: random.Random) -> None:
 def block_bytes(folder: Path, draw: random.Random) -> None:
     """Bytes of a block."""
     path = draw.choice(sorted(folder.rglob("*.nc")))
-    damage(path, draw, lambda: read_table(path, again="-"))
+    damage(path, draw, lambda: ResultsFolder(folder).read_table(path, again="-"))
     read_all(folder)
 
 
 def block_structure(folder: Path, draw: random.Random) -> None:
     """A block that is no block, with a checksum that fits."""
     path = draw.choice(sorted(folder.rglob("*.nc")))
-    made = read_table(path, again="-")
+    made = ResultsFolder(folder).read_table(path, again="-")
     path.write_bytes(table_bytes(change_table(made, draw)))
     read_all(folder)
 
@@ -284,9 +286,9 @@ def options(folder: Path, draw: random.Random) -> None:
 
 
 def evidence_bytes(folder: Path, draw: random.Random) -> None:
-    """Bytes of a file of evidence."""
+    """Bytes of a file of evidence or robustness."""
     path = draw.choice(sorted(folder.rglob("evidence/**/*.nc")))
-    damage(path, draw, lambda: read_table(path, again="-"))
+    damage(path, draw, lambda: ResultsFolder(folder).read_table(path, again="-"))
     if draw.random() < 0.5:
         hc.report(folder)
     else:
@@ -295,9 +297,9 @@ def evidence_bytes(folder: Path, draw: random.Random) -> None:
 
 
 def evidence_structure(folder: Path, draw: random.Random) -> None:
-    """A table of evidence that is none, with a checksum that fits."""
+    """A table of evidence or robustness that is none, with a checksum that fits."""
     path = draw.choice(sorted(folder.rglob("evidence/**/*.nc")))
-    table = read_table(path, again="-")
+    table = ResultsFolder(folder).read_table(path, again="-")
     path.write_bytes(table_bytes(change_table(table, draw)))
     hc.report(folder)
 

@@ -8,7 +8,7 @@ import pandas as pd
 import typer
 import xarray as xr
 
-from headcats.base.errors import DataError
+from headcats.base.errors import DataError, StorageError
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import judge_scores, read_scores
 from headcats.cli.answer import Answer
@@ -20,6 +20,7 @@ from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.protocols import judge_protocols
 from headcats.evidence.comparison.runs import Runs, read_runs
 from headcats.figures.colours import listed_colours
+from headcats.reports.page.saved import Robustness, robustness_folder, save_robustness
 from headcats.reports.text.agreement import (
     agreement_findings,
     half_findings,
@@ -61,9 +62,11 @@ def compare_command(
     """Compare the heads of each category between protocols, prompts or results.
 
     One folder: between all methods, positions and metrics it holds, between halves of its prompts, and, if it holds
-    joint methods, between all methods on one grid of heads. Several folders of one model: between all they hold.
-    Either way also which heads are in a category under all protocols, or under any. Heads of different models do not
-    correspond: `headcats report` puts their maps side by side.
+    joint methods, between all methods on one grid of heads. This is saved in the folder
+    for its report, unless --method, --positions or --metric choose among the protocols or --halves is 0. Several
+    folders of one model: between all they hold. Either way also which heads are in a category under all protocols, or
+    under any. Heads of different models do not correspond: `headcats report` puts their maps side by
+    side.
 
     Examples:
     - `headcats compare results/mini-icl`
@@ -135,8 +138,8 @@ def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: 
         "pairs": compared,
         "replicated": replicates(protocols.members, sign=reading.sign),
     }
-    if runs.alone is not None and halves:
-        _compare_halves(runs.alone, reading, answer, splits=halves)
+    alone = runs.alone
+    split = _compare_halves(alone, reading, answer, splits=halves) if alone is not None and halves else None
     answer.short = short_protocols(
         table,
         protocols.members,
@@ -145,7 +148,24 @@ def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: 
         next_command=f"headcats report {shlex.quote(str(runs.series or place_of(next(iter(runs.values())))))}",
         colours=listed_colours(next(iter(protocols.members.values()))),
     )
+    if alone is not None and split is not None and not reading.options.keys() & {"method", "positions", "metric"}:
+        robustness = Robustness(table, protocols.members, protocols.left_out, split)
+        _save(alone, robustness, reading, answer)
     return compared
+
+
+def _save(run: RunResults, robustness: Robustness, reading: MapSpec, answer: Answer) -> None:
+    place = place_of(run)
+    if place.on_hub:
+        return  # the numbers are printed, and there is no folder of one's own
+    folder, subfolder = place.folder, robustness_folder(reading)
+    try:
+        save_robustness(run, subfolder, robustness)
+    except StorageError as error:
+        warn(f"Not saved for the report: {error}")  # the numbers are printed all the same
+        return
+    hint = f"; `headcats report {shlex.quote(str(folder))}` shows it."
+    answer.wrote("saved", folder / subfolder, f"Saved in {folder / subfolder}", hint=hint)
 
 
 def _compare_methods(run: RunResults, metric: str | None, answer: Answer) -> pd.DataFrame:
@@ -159,14 +179,14 @@ def _compare_methods(run: RunResults, metric: str | None, answer: Answer) -> pd.
     return answer.numbers["methods"]
 
 
-def _compare_halves(run: RunResults, reading: MapSpec, answer: Answer, *, splits: int) -> None:
+def _compare_halves(run: RunResults, reading: MapSpec, answer: Answer, *, splits: int) -> xr.Dataset:
     reading = reading.resolve(run)
     title = f"{reading.label.method} at {reading.label.positions}, {reading.metric}"
 
     def judge(half: xr.DataTree) -> xr.Dataset:
         return judge_scores(read_scores(RunResults(half), reading), reading)
 
-    halves = half_agreement(run.tree, judge, splits=splits, sign=reading.sign)
+    halves = half_agreement(run.tree, judge, splits=splits, sign=reading.sign).assign_attrs(title=title)
     answer.detail(half_findings(halves, title=title))
     answer.numbers["halves"] = {
         "title": title,
@@ -174,3 +194,4 @@ def _compare_halves(run: RunResults, reading: MapSpec, answer: Answer, *, splits
         "categories": halves[["jaccard", "expected", "spearman"]].mean("split").to_dataframe().reset_index(),
         "not_judged": [reason for reason in halves["reason"].values.tolist() if reason],
     }
+    return halves

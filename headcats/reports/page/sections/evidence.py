@@ -12,6 +12,8 @@ from headcats.base.registry import lookup
 from headcats.categories.map_spec import EVIDENCE
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Facts, Folded, Part, section
+from headcats.reports.page.saved import Robustness
+from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.finding import Finding, line, note, templates
 from headcats.results.head_axes import HEAD
@@ -30,7 +32,7 @@ def evidence(material: Material) -> Iterator[Part]:
     # All of the suite: an older test may be of more categories than the map.
     categories = json.dumps(material.run.manifest.category_entries())
     for place, tree in enumerate(material.evidence):
-        yield from _whole(_test(tree, f"own_{place}", categories))
+        yield from _whole(_test(tree, f"own_{place}", categories), EVIDENCE, command="evidence")
     if not material.evidence:
         if material.spec.sign == "suppressing":
             yield line("evidence.helping_only")
@@ -45,27 +47,41 @@ def evidence(material: Material) -> Iterator[Part]:
 
 @section("Robustness: what does the map depend on?")
 def robustness(material: Material) -> Iterator[Part]:
-    """Name the command that compares protocols and halves of the prompts."""
+    """Show what `headcats compare` saved on protocols and on halves of the prompts, or the command."""
     if not material.tables:
         return
-    yield line("robustness.not_judged" if material.not_judged else "robustness.compare")
+    saved = material.robustness
+    for subfolder, problem in saved.problems.items():
+        yield _unusable(subfolder, problem)
+    for subfolder, robustness in saved.contents.items():
+        yield from _whole(_robustness(robustness, material.spec.sign), subfolder, command="compare")
+    if saved.contents or saved.problems:
+        return
+    yield line("robustness.not_judged" if material.not_judged else "robustness.missing")
     if not material.not_judged:
         yield Code(material.command("compare", "rule", "min-tasks", "sign"))
 
 
-def _whole(parts: Iterable[Part]) -> tuple[Part, ...]:
+def _whole(parts: Iterable[Part], folder: str, *, command: str) -> tuple[Part, ...]:
     """All parts; a note where the tables that they are of are not as they should be."""
     try:
-        with as_written("a table in it", again="`headcats evidence`"):
+        with as_written("a table in it", again=f"`headcats {command}`"):
             return tuple(parts)
     except (DamagedFileError, DataError) as error:  # the second by a figure
-        return (_unusable(EVIDENCE, str(error)),)
+        return (_unusable(folder, str(error)),)
 
 
 def _unusable(folder: str, problem: str) -> Finding:
     """The note on the page, and a warning to who makes it."""
     _log.warning("Not in the report: %s, as %s", folder, problem)
     return note("evidence.unusable", folder=folder, problem=problem)
+
+
+def _robustness(saved: Robustness, sign: str) -> Iterator[Part]:
+    yield from agreement_findings(saved.agreement, saved.left_out)
+    yield from replicate_findings(saved.members, sign=sign)
+    if saved.halves is not None:
+        yield from half_findings(saved.halves, title=str(saved.halves.attrs["title"]))
 
 
 def _test(tree: xr.DataTree, name: str, categories: str) -> Iterator[Part]:
