@@ -132,7 +132,7 @@ class TestSingleItems:
         found = {"scores": one_head, "members": members, "overlap": overlap(members)}
         text = " ".join(map(str, map_findings(MapResult(MapSpec(), with_tests(found, MapSpec())))))
         assert "nan" not in text
-        assert "of the resamples" not in text
+        assert "of the resamples of query items" not in text
 
 
 def test_true_effects_do_not_count_as_noise() -> None:
