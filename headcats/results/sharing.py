@@ -15,6 +15,7 @@ from headcats.results.place import HUB, MANIFEST, Place, belongs, find_place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.sources import public_source
+from headcats.results.tables import read_table
 from headcats.results.visible import visible
 from headcats.results.whole_file import check_links
 
@@ -126,7 +127,7 @@ def _files(folder: Path, manifest: Manifest) -> dict[str, bytes | Path]:
 def _checked(path: Path, results: ResultsFolder) -> Path:
     """A file that is whole."""
     if path.suffix == ".nc":
-        results.read_table(path, again="What made it")
+        read_table(path, again="What made it")
     else:
         results.read_suite()
     return path
