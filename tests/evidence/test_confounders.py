@@ -52,11 +52,14 @@ def test_a_property_of_one_category_alone_cannot_be_told_from_that_one():
     assert (found.labellings.labels[:, LABELS == 2] == 2).all()
 
 
-def test_two_properties_that_leave_fewer_than_twenty_labellings_cannot_be_told_from_any():
-    """Each splits the categories in two, both together in single ones."""
+def test_properties_that_leave_fewer_than_twenty_labellings_cannot_be_told_from_any():
+    # Each splits the categories in two, both together in single ones.
     found = told(first=of_two("x", "y"), second=["x" if label % 2 else "y" for label in LABELS])
     assert found.coincide == ("first", "second")
     assert found.inseparable == dict.fromkeys(range(4), ("first", "second"))
+    # Six labellings: which of the tasks with x is of the second category.
+    found = told(np.repeat([0, 1], 5), template="xxxxxxyyyy")
+    assert found.inseparable == dict.fromkeys(range(4), ("template",))
 
 
 @pytest.mark.parametrize(

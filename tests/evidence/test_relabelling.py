@@ -35,7 +35,8 @@ def test_every_labelling_would_be_called_equally_often():
 
 
 def test_statistics_of_unlike_categories_are_brought_to_one_scale():
-    values = np.array([[1.0, 100.0, 5.0, np.nan], [3.0, 300.0, 5.0, np.nan], [np.nan, 200.0, 5.0, np.nan]])
+    same = 0.1 + 0.2  # which is rounded
+    values = np.array([[1.0, 100.0, same, np.nan], [3.0, 300.0, 0.3, np.nan], [np.nan, 200.0, 0.3, np.nan]])
     root = np.sqrt(1.5)
     expected = [[-1.0, -root, np.nan, np.nan], [1.0, root, np.nan, np.nan], [np.nan, 0.0, np.nan, np.nan]]
     np.testing.assert_allclose(standardized(values), expected)
