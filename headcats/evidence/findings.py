@@ -68,7 +68,7 @@ def _why_untested(row: xr.Dataset) -> Finding:
 def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
     """The p, both statistics and the difference in damage, and what to know beside them."""
     cost, difference = damage["damage"].sel(target=name).item(), row["specificity"].item()
-    n_own = int(damage["n_sources"].sel(target=name))
+    n_own = int(damage["n_sources"])
     limits = line("evidence.limits", low=row["specificity_low"].item(), high=row["specificity_high"].item())
     return line(
         "evidence.tested_category",

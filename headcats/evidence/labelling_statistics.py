@@ -54,7 +54,7 @@ def ablation_statistic(damage: Damages, labellings: Labellings) -> Float[np.ndar
 
 
 LEAST_SOURCES = 3
-"""Own units from which on the spread of a category's damage is known."""
+"""Independent sources of a category's tasks from which on the spread of its damage is known."""
 
 _LEAST_SPREAD = 0.5  # of a category's own units, in standard deviations of all categories'
 
@@ -66,7 +66,7 @@ def specificity_limits(
 
     Each limit is one of 95 % on its side, by Student's t with the degrees of freedom of all categories' own units: a
     few tell little of a spread, so theirs counts as at least half of that of all categories pooled. NaN without own or
-    other units; the limits also with fewer than 3 of the category's own.
+    other units; the limits also where the category's tasks are of fewer than 3 sources.
     """
     by_unit, members = unit_damage(damage, labellings), labellings.unit_members
     means = mean_over(by_unit, members)
@@ -88,7 +88,7 @@ def specificity_limits(
         inverse = np.where(counts > 0, 1 / counts, 0.0)
         error = np.sqrt(variance / n_own + elsewhere * (inverse * other).sum(axis=1) / n_others**2)
         reach = t_quantile(ALPHA, np.maximum(own_freedom.sum(axis=1, keepdims=True), 1)) * error
-    reach = np.where(n_own < LEAST_SOURCES, np.nan, reach)
+    reach = np.where(labellings.distinct_sources(~np.isnan(damage)) < LEAST_SOURCES, np.nan, reach)
     return estimate, np.stack([estimate - reach, estimate + reach])
 
 

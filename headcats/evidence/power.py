@@ -22,15 +22,11 @@ CHANCES = np.array(
 
 
 def own_sources(source_of: Mapping[str, str], category_of: Mapping[str, str]) -> dict[str, int]:
-    """Category -> its number of independent sources; of a source with several categories every task counts."""
-    categories: dict[str, set[str]] = {}
+    """Category -> number of independent sources of its tasks."""
+    sources: dict[str, set[str]] = {}
     for task, source in source_of.items():
-        categories.setdefault(source, set()).add(category_of[task])
-    counted: dict[str, set[tuple[str, str]]] = {}
-    for task, source in source_of.items():
-        alone = task if len(categories[source]) > 1 else ""
-        counted.setdefault(category_of[task], set()).add((source, alone))
-    return {category: len(sources) for category, sources in counted.items()}
+        sources.setdefault(category_of[task], set()).add(source)
+    return {category: len(of_category) for category, of_category in sources.items()}
 
 
 def chance_of_support(n_sources: int, *, n_categories: int, n_items: float) -> float:

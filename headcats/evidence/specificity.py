@@ -70,7 +70,7 @@ def damage_table(
     return xr.Dataset(
         {
             "damage": (grid, mean_over(by_unit, members).T),
-            "n_sources": (grid, (members.T @ ~np.isnan(by_unit)).T.astype(np.int64)),
+            "n_sources": ("category", told.labellings.distinct_sources(~np.isnan(damage[None]))[0]),
             "task_damage": (per_task, damage.T),
             "heads": (per_task, np.array(names, dtype=str)),
             "gap": ("task", np.array([np.nan if found is None else found.gap.mean() for found in shown])),

@@ -22,6 +22,8 @@ class Labellings:
     labels: Int[np.ndarray, "labelling task"]
     # unit of every task, one replicate each: a source of one category, or a task of a source with several
     units: Int[np.ndarray, " task"]
+    # number of every task's independent source, which may hold several units
+    sources: Int[np.ndarray, " task"]
     # True if one task may say something about the other: of other units that are not linked
     comparable: Bool[np.ndarray, "task task"]
     possible: int  # number of ways to divide the tasks that could have been drawn, the true one among them
@@ -41,6 +43,14 @@ class Labellings:
     def unit_members(self) -> Float[np.ndarray, "labelling unit category"]:
         """1 where a unit has the label."""
         return _indicators(self.unit_labels, self.n_categories)
+
+    def distinct_sources(
+        self, counted: Bool[np.ndarray, "labelling task category"]
+    ) -> Int[np.ndarray, "labelling category"]:
+        """Number of independent sources of every category's tasks that are `counted`."""
+        of_source = _indicators(self.sources, int(self.sources.max(initial=-1)) + 1)
+        present = self.members[: len(counted)] * counted
+        return (np.einsum("ltc,ts->lsc", present, of_source, optimize=True) > 0).sum(axis=1)
 
     @property
     def tasks_of_units(self) -> Float[np.ndarray, "task unit"]:
@@ -94,7 +104,7 @@ def draw_labellings(
     comparable = units[:, None] != units
     if linked is not None:
         comparable &= ~linked
-    return Labellings(np.stack(list(drawn.values())), units, comparable, possible, n_categories)
+    return Labellings(np.stack(list(drawn.values())), units, sources, comparable, possible, n_categories)
 
 
 def _indicators(labels: Int[np.ndarray, "*cell"], n: int) -> Float[np.ndarray, "*cell label"]:

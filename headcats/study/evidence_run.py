@@ -59,16 +59,17 @@ def run_evidence(
 ) -> xr.DataTree:
     """Are the categories real: do their tasks use the same heads, more than tasks with other labels do?
 
-    The labels of the tasks are exchanged, those of tasks that share words together, and everything is done again for
-    every labelling. Signature: are the effects of all heads, beyond what tasks share, more alike within a category?
-    Ablation: heads are chosen by half of the query items, for each task without it (the at most 4 with the largest
-    effect beyond other categories), and ablated jointly, to their mean over reference prompts of the whole suite, on
-    fresh prompts about the other half of the items. Do they damage their category's tasks more than others? Damage =
-    drop of the logit difference as a share of the clean-corrupted gap, positive = the heads help. A category is
-    supported if both are larger than all but 5 % of the largest ones of relabelled tasks (family-wise p) and the 95 %
-    interval of the difference in damage is above 0; not supported if that interval is below .02; else inconclusive.
-    docs/relabelling.md derives the rule, which has no options. All of this holds for these tasks, templates and
-    distractor tasks.
+    The labels of independent sources of tasks are exchanged, and everything is done again for every labelling.
+    Signature: are the effects of all heads, beyond what tasks share, more alike within a category? Ablation: heads are
+    chosen by half of the query items, for each task without it (the at most 4 with the largest effect beyond other
+    categories), and ablated jointly, to their mean over reference prompts of the whole suite, on fresh prompts about
+    the other half of the items. Do they damage their category's tasks more than others? Damage = drop of the logit
+    difference as a share of the clean-corrupted gap, positive = the heads help. A category is supported if the sum of
+    both, standardized, is larger than all but 5 % of the largest ones of relabelled tasks (family-wise p), and the
+    lower limit of the difference in damage over sources (95 % on its side) is above 0; not supported if the upper one is
+    below .02; else, and where its labels go with another property of the tasks, inconclusive. docs/relabelling.md
+    derives the rule, which has no options. All of this is conditional on exchangeable sources, and holds for these
+    tasks, templates and distractor tasks.
 
     Args:
         model: The model of the results: what `hc.load_model` returns, or a name or folder, which is loaded as it was

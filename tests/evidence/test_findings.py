@@ -41,7 +41,7 @@ def test_tasks_that_are_less_alike_than_with_others_are_called_so(pair):
 
 def test_two_sources_of_its_own_are_too_few_for_limits(pair):
     table, damage = copied(pair)
-    damage["n_sources"].loc[{"category": "A", "target": "A"}] = 2
+    damage["n_sources"].loc[{"category": "A"}] = 2
     limits = verdict_findings(table, damage)[0].fields["limits"]
     assert (limits.id, limits.fields["n"]) == ("evidence.too_few", 2)
 

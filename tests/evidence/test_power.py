@@ -35,10 +35,10 @@ def test_too_few_sources_or_categories_have_no_chance():
     assert not power_findings({"A": 5, "B": 5}, [0, 0])
 
 
-def test_tasks_of_a_source_with_several_categories_count_each():
+def test_a_source_counts_once_in_each_of_its_categories():
     source_of = {"a": "s", "b": "s", "c": "s", "d": "d", "e": "t", "f": "t"}
     category_of = dict(zip("abcdef", "AABABB", strict=True))
-    assert own_sources(source_of, category_of) == {"A": 3, "B": 2}
+    assert own_sources(source_of, category_of) == {"A": 2, "B": 2}
 
 
 def test_every_category_is_told_with_its_sources():

@@ -22,7 +22,7 @@ def test_cells_by_hand_and_facts_of_the_prompts():
     measured = {"t0": damage("t0", "A", lambda members: 0.5, [heads("L0H0")], n=7)}
     table = table_of([[0.5, 0.1], [0.7, 0.3], [0.1, 0.4], [np.nan, np.nan]], labellings(2, 2, n=0), measured)
     np.testing.assert_allclose(table["damage"], [[0.6, 0.1], [0.2, 0.4]])
-    assert table["n_sources"].values.tolist() == [[2, 1], [2, 1]]
+    assert table["n_sources"].values.tolist() == [2, 1]
     assert table["task_damage"].sel(category="A", task="t2") == pytest.approx(0.1)
     assert (table["n_prompts"].values.tolist(), table["n_items"].values.tolist()) == ([7, 0, 0, 0], [7, 0, 0, 0])
     assert table["gap"].values[0] == 2.0
@@ -34,4 +34,4 @@ def test_tasks_of_one_source_count_as_one():
     drawn = draw_labellings(labels, sources, n_categories=2, n=10, seed=0)
     table = table_of([[0.2, 0.0], [0.4, 0.0], [0.9, 0.0], [0.0, 0.5], [0.0, np.nan]], drawn)
     assert table["damage"].sel(category="A", target="A") == pytest.approx(0.6)
-    assert table["n_sources"].values.tolist() == [[2, 2], [2, 1]]
+    assert table["n_sources"].values.tolist() == [2, 1]

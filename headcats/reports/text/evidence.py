@@ -49,7 +49,7 @@ def _verdicts(nodes: dict[str, xr.Dataset]) -> Table:
             number_text(row["signature_difference"]),
             _share(row["specificity"]),
             _limits(row),
-            str(int(nodes["specificity"]["n_sources"].sel(category=name, target=name))),
+            str(int(nodes["specificity"]["n_sources"].sel(category=name))),
             row["inseparable"].item(),
         ]
         for name, row in by_category(nodes["relabelling"])
