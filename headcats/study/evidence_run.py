@@ -66,8 +66,8 @@ def run_evidence(
     the other half of the items. Do they damage their category's tasks more than others? Damage = drop of the logit
     difference as a share of the clean-corrupted gap, positive = the heads help. A category is supported if the sum of
     both, standardized, is larger than all but 5 % of the largest ones of relabelled tasks (family-wise p), and the
-    lower limit of the difference in damage over sources (95 % on its side) is above 0; not supported if the upper one is
-    below .02; else, and where its labels go with another property of the tasks, inconclusive. docs/relabelling.md
+    lower limit of the difference in damage over sources (95 % on its side) is above 0; not supported if the upper one
+    is below .02; else, and where its labels go with another property of the tasks, inconclusive. docs/relabelling.md
     derives the rule, which has no options. All of this is conditional on exchangeable sources, and holds for these
     tasks, templates and distractor tasks.
 
