@@ -12,6 +12,7 @@ from headcats.evidence.relabelling import ALPHA, family_wise_p, mean_over, stand
 from headcats.statistics.labellings import LEAST_LABELLINGS, Labellings, draw_labellings
 
 _RANGES = 3  # of a number, within which labels are exchanged
+_WHOLE = 1 - 1e-9  # share of the variance of a property that is the same within every category
 
 Value = str | float | Collection[str] | None
 Covariates = Mapping[str, Sequence[Value]]
@@ -41,40 +42,47 @@ def told_apart(
 ) -> Told:
     """Labellings of the tasks, within strata of the properties that go together with labels.
 
-    A property goes together with labels if the share of its variance over units (of ranks, or of indicators of names)
-    that lies between categories is larger than all but 5 % of the largest such shares of any property under other
-    labels. Labels are then exchanged among tasks with the same names, or within a third of the ranks. What still goes
-    together with labels cannot be told from them; nor can a category whose tasks then exchange no labels be told from
-    any of these properties, nor any category where fewer than 20 labellings are left.
+    A property goes together with labels if it is the same within every category, or if the share of its variance over
+    units (of ranks, or of indicators of names) that lies between categories is larger than all but 5 % of the largest
+    such shares of any property under other labels. Labels are then exchanged among tasks with the same names, or within
+    a third of the ranks. What still goes together with labels more than they then do by chance cannot be told from
+    them; nor can a category whose tasks then exchange no labels be told from any of these properties, nor any category
+    where fewer than 20 labellings are left.
     """
     draw = functools.partial(draw_labellings, labels, sources, linked, n_categories=n_categories, n=n, seed=seed)
     free = draw()
     known = {
         name: (values, _features(values)) for name, values in covariates.items() if not any(v is None for v in values)
     }
-    found = _going_together({name: features for name, (_, features) in known.items()}, free)
+    shares = _shares({name: features for name, (_, features) in known.items()}, free)
+    found = tuple(np.array(list(known))[(shares[0] >= _WHOLE) | _beyond_chance(shares)].tolist()) if known else ()
     if not found:
         return Told(free, (), {})
     each = np.stack([_strata(known[name][0]) for name in found], axis=1)
     within = draw(strata=np.unique(each, axis=0, return_inverse=True)[1].ravel())
     if len(within.labels) < LEAST_LABELLINGS:
         return Told(free, found, dict.fromkeys(range(n_categories), found))
-    left = _going_together({name: known[name][1] for name in found}, within)
+    still = _beyond_chance(_shares({name: known[name][1] for name in found}, within))
+    left = tuple(name for name, goes_with in zip(found, still.tolist(), strict=True) if goes_with)
     fixed = (within.members == within.members[:1]).all(axis=(0, 1))
     inseparable = {place: found if fixed[place] else left for place in range(n_categories)}
     return Told(within, found, {place: names for place, names in inseparable.items() if names})
 
 
-def _going_together(
+def _shares(
     features: Mapping[str, Float[np.ndarray, "task feature"]], labellings: Labellings
-) -> tuple[str, ...]:
-    """Properties that go together with labels."""
-    if not features or len(labellings.labels) < LEAST_LABELLINGS:
-        return ()
+) -> Float[np.ndarray, "labelling property"]:
+    """Share of the variance of every property over units that lies between categories."""
     tasks_of_units = labellings.tasks_of_units
-    shares = [_explained(mean_over(values, tasks_of_units), labellings.unit_members) for values in features.values()]
-    p = family_wise_p(standardized(np.stack(shares, axis=1)))[0]
-    return tuple(name for name, of_name in zip(features, p.tolist(), strict=True) if of_name <= ALPHA)
+    each = [_explained(mean_over(values, tasks_of_units), labellings.unit_members) for values in features.values()]
+    return np.stack(each, axis=1) if each else np.empty((len(labellings.labels), 0))
+
+
+def _beyond_chance(shares: Float[np.ndarray, "labelling property"]) -> Bool[np.ndarray, " property"]:
+    """True where other labels seldom explain as much of any property."""
+    if not shares.size or len(shares) < LEAST_LABELLINGS:
+        return np.zeros(shares.shape[1], dtype=bool)
+    return family_wise_p(standardized(shares))[0] <= ALPHA
 
 
 def _explained(
