@@ -46,7 +46,7 @@ from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, MethodRecord, ModelRecord, PlanRecord, TaskRecord
 from headcats.results.run_results import RunResults
-from headcats.results.tables import table_bytes
+from headcats.results.tables import read_table, table_bytes
 
 FINE = ("read", "named")
 LONGEST = 10.0  # seconds of computing that one input may take
@@ -246,14 +246,14 @@ def manifest_structure(folder: Path, draw: random.Random) -> None:
 def block_bytes(folder: Path, draw: random.Random) -> None:
     """Bytes of a block."""
     path = draw.choice(sorted(folder.rglob("*.nc")))
-    damage(path, draw, lambda: ResultsFolder(folder).read_table(path, again="-"))
+    damage(path, draw, lambda: read_table(path, again="-"))
     read_all(folder)
 
 
 def block_structure(folder: Path, draw: random.Random) -> None:
     """A block that is no block, with a checksum that fits."""
     path = draw.choice(sorted(folder.rglob("*.nc")))
-    made = ResultsFolder(folder).read_table(path, again="-")
+    made = read_table(path, again="-")
     path.write_bytes(table_bytes(change_table(made, draw)))
     read_all(folder)
 
@@ -288,7 +288,7 @@ def options(folder: Path, draw: random.Random) -> None:
 def evidence_bytes(folder: Path, draw: random.Random) -> None:
     """Bytes of a file of evidence or robustness."""
     path = draw.choice(sorted(folder.rglob("evidence/**/*.nc")))
-    damage(path, draw, lambda: ResultsFolder(folder).read_table(path, again="-"))
+    damage(path, draw, lambda: read_table(path, again="-"))
     if draw.random() < 0.5:
         hc.report(folder)
     else:
@@ -299,7 +299,7 @@ def evidence_bytes(folder: Path, draw: random.Random) -> None:
 def evidence_structure(folder: Path, draw: random.Random) -> None:
     """A table of evidence or robustness that is none, with a checksum that fits."""
     path = draw.choice(sorted(folder.rglob("evidence/**/*.nc")))
-    table = ResultsFolder(folder).read_table(path, again="-")
+    table = read_table(path, again="-")
     path.write_bytes(table_bytes(change_table(table, draw)))
     hc.report(folder)
 

@@ -178,7 +178,7 @@ def test_the_lower_limit_is_seldom_above_the_truth_of_skewed_effects():
     own = 0.2 * np.exp(draws.normal(0, 0.6, (400, 20))) * (draws.random((400, 20)) >= 0.2)
     damage = draws.normal(0.1, 0.04, (400, 20, 4)) + own[..., None] * np.eye(4)[labels]
     # As if every labelling were a study.
-    studies = Labellings(np.tile(labels, (400, 1)), np.arange(20), ~np.eye(20, dtype=bool), 1, 4)
+    studies = Labellings(np.tile(labels, (400, 1)), np.arange(20), np.arange(20), ~np.eye(20, dtype=bool), 1, 4)
     low, high = specificity_limits(damage, studies)[1]
     truth = 0.8 * 0.2 * np.exp(0.6**2 / 2)
     assert ((low > truth).mean(axis=0) <= 0.08).all()

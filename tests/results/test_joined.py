@@ -20,7 +20,7 @@ from headcats.results.loading import load, open_results
 from headcats.results.place import find_place
 from headcats.results.records import BlockRecord, MethodRecord
 from headcats.results.run_results import RunResults
-from headcats.results.tables import parse_table, table_bytes
+from headcats.results.tables import parse_table, read_table, table_bytes
 
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=6)
 SCALARS = TEXT | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
@@ -294,7 +294,7 @@ def test_parts_that_are_joined_while_somebody_reads_are_found(tmp_path: Path, mo
 
 
 def test_a_file_of_tasks_that_contradicts_itself_is_damaged(three: ResultsFolder) -> None:
-    table = three.read_table(three.joined_path(LABEL), again="-")
+    table = read_table(three.joined_path(LABEL), again="-")
     entries = json.loads(table.attrs[OF_TASKS])
     entries["c"]["prompts"] = 7
     three.joined_path(LABEL).write_bytes(table_bytes(table.assign_attrs({OF_TASKS: json.dumps(entries)})))

@@ -19,6 +19,7 @@ from headcats.results.loading import load
 from headcats.results.merging import merge
 from headcats.results.records import MethodRecord
 from headcats.results.run_results import RunResults, suite_blocks
+from headcats.results.tables import read_table
 
 
 class Lengths:
@@ -220,7 +221,7 @@ def test_a_part_of_another_model_is_refused_whatever_is_asked_for(lengths, run, 
     path = tmp_path / "r"
     run(path)
     results = ResultsFolder(path)
-    part = results.read_table(results.part_path("lengths", "always_b"), again="-")
+    part = read_table(results.part_path("lengths", "always_b"), again="-")
     results.write_part("lengths", "always_b", part.assign_attrs(made_on="another"))
     (path / "manifest.json").write_bytes(b"")
     with pytest.raises(PlanError, match=r"always_b\.nc .*another model"):
