@@ -93,7 +93,9 @@ def _tree(test: Path, run: RunResults) -> xr.DataTree:
         relabelling = nodes["/relabelling"][["verdict", "size", "inseparable"]]
         if unknown := set(relabelling["verdict"].values.tolist()) - set(VERDICTS):
             raise ValueError(f"verdict {unknown.pop()!r:.20}")
-        attrs, _ = nodes["/specificity"].attrs, nodes["/specificity"].coords["target"]  # else its places are names
+        attrs = nodes["/specificity"].attrs
+        if "target" not in nodes["/specificity"].coords:  # xarray would give numbers in place of names
+            raise KeyError("target")
         tree.attrs = {name: str(attrs[name]) for name in ("reading", "options", "left_out")}
         options = json.loads(tree.attrs["options"])
         if lacking := [name for name in ("method", "metric", "effect", "positions", "model") if name not in options]:
