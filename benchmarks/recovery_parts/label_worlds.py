@@ -347,6 +347,6 @@ def outcomes(tested: Any) -> dict[str, Any]:
         "low": tested["specificity_low"].values.tolist(),
         "high": tested["specificity_high"].values.tolist(),
         "specificity": tested["specificity"].values.tolist(),
-        "sources": len(np.unique(tested["unit_of_task"])),
+        "sources": len(np.unique(tested["source_of_task"])),
         "size": tested["size"].item(),
     }

@@ -1,4 +1,4 @@
-"""What a head does on a task that was not run: the sources of a category as draws of those it stands for."""
+"""Effect of a head on a task that was not run: the sources of a category as draws of those it stands for."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What may explain a category besides its name: properties of tasks that go together with their labels."""
+"""Properties of tasks that go together with their labels, and may explain a category besides its name."""
 
 import functools
 from collections.abc import Collection, Mapping, Sequence
@@ -51,18 +51,16 @@ def told_apart(
     """
     draw = functools.partial(draw_labellings, labels, sources, linked, n_categories=n_categories, n=n, seed=seed)
     free = draw()
-    known = {
-        name: (values, _features(values)) for name, values in covariates.items() if not any(v is None for v in values)
-    }
-    shares = _shares({name: features for name, (_, features) in known.items()}, free)
+    known = {name: _features(values) for name, values in covariates.items() if not any(v is None for v in values)}
+    shares = _shares(known, free)
     found = tuple(np.array(list(known))[(shares[0] >= _WHOLE) | _beyond_chance(shares)].tolist()) if known else ()
     if not found:
         return Told(free, (), {})
-    each = np.stack([_strata(known[name][0]) for name in found], axis=1)
+    each = np.stack([_strata(known[name]) for name in found], axis=1)
     within = draw(strata=np.unique(each, axis=0, return_inverse=True)[1].ravel())
     if len(within.labels) < LEAST_LABELLINGS:
         return Told(free, found, dict.fromkeys(range(n_categories), found))
-    still = _beyond_chance(_shares({name: known[name][1] for name in found}, within))
+    still = _beyond_chance(_shares({name: known[name] for name in found}, within))
     left = tuple(name for name, goes_with in zip(found, still.tolist(), strict=True) if goes_with)
     fixed = (within.members == within.members[:1]).all(axis=(0, 1))
     inseparable = {place: found if fixed[place] else left for place in range(n_categories)}
@@ -105,9 +103,8 @@ def _features(values: Sequence[Value]) -> Float[np.ndarray, "task feature"]:
     return np.array([[float(name in names_of) for name in names] for names_of in named]).reshape(len(values), -1)
 
 
-def _strata(values: Sequence[Value]) -> Int[np.ndarray, " task"]:
+def _strata(features: Float[np.ndarray, "task feature"]) -> Int[np.ndarray, " task"]:
     """Number of the stratum of every task: equal names, or a third of the ranks."""
-    features = _features(values)
-    if all(isinstance(value, int | float) for value in values):
-        return np.ceil(_RANGES * features[:, 0] / len(values)).astype(int)
+    if features.shape[1] == 1:
+        return np.ceil(_RANGES * features[:, 0] / len(features)).astype(int)
     return np.unique(features, axis=0, return_inverse=True)[1].ravel()

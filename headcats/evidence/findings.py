@@ -28,7 +28,7 @@ def coincidences(table: xr.Dataset) -> Iterator[Finding]:
 def verdict_findings(table: xr.Dataset, damage: xr.Dataset) -> list[Finding]:
     """Findings from the nodes `relabelling` and `specificity`: coincidences, a verdict each, the size of the test."""
     n, tasks = table.sizes["relabelling"] + 1, table.sizes["task"]
-    sources = len(np.unique(table["unit_of_task"]))
+    sources = len(np.unique(table["source_of_task"]))
     if n < LEAST_LABELLINGS:
         return [
             line(

@@ -92,10 +92,7 @@ def examine(
         study.effects, study.told, chosen, shares, categories=categories, measured=measured
     )
     undamaged = [task for task in measured if any(chosen[task][0]) and not tested["damaged"].sel(task=task)]
-    nodes = {
-        "relabelling": tested,
-        "specificity": table,
-    }
+    nodes = {"relabelling": tested, "specificity": table}
     findings = [
         *verdict_findings(tested, table),
         *(line("evidence.alike", tasks=tasks, category=held.category_of[tasks[0]]) for tasks in study.alike),

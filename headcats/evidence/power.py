@@ -42,7 +42,7 @@ def chance_of_support(n_sources: int, *, n_categories: int, n_items: float) -> f
 
 
 def power_findings(sources: Mapping[str, int], n_items: Iterable[float]) -> list[Finding]:
-    """What `headcats evidence` can be expected to find, given sources by category and query items of every task."""
+    """Chances that `headcats evidence` supports each category, by its sources and the query items of every task."""
     items = [n for n in n_items if n]
     if len(sources) < 2 or not items:
         return []

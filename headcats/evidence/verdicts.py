@@ -69,6 +69,7 @@ def relabelling_table(
             "smallest_p": 1 / (n + 1),
             "n_possible": float(labellings.possible),
             "unit_of_task": ("task", labellings.units),
+            "source_of_task": ("task", labellings.sources),
         },
         coords={
             "category": categories,

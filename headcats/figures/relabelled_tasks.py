@@ -125,7 +125,7 @@ def _traces(rows: pd.DataFrame, colours: dict[str, str]) -> Iterator[go.Scatter]
 
 
 def _left_out(frame: pd.DataFrame) -> Iterator[str]:
-    """What has no statistic to show."""
+    """Name relabellings and categories without a statistic."""
     counted = frame.loc[frame["statistic"].isna(), "label"].value_counts(sort=False)
     if len(counted):
         names = [pluralize(n, "relabelling") if label == RELABELLED else escaped(label) for label, n in counted.items()]

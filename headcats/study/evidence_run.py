@@ -85,7 +85,7 @@ def run_evidence(
         positions: Where heads are ablated: "last", or "all", which takes as many times longer as prompts have tokens.
         n_prompts: Held-out prompts per task.
         relabellings: Labellings beside the true one, at least 19; where fewer exist, all are taken.
-        seed: Seed of the halves, the relabellings. Prompts have the seed of the run.
+        seed: Seed of the halves and of the relabellings. Prompts have the seed of the run.
 
     Returns:
         Nodes `relabelling` and `specificity`, described in docs/schema.md. Attributes of the

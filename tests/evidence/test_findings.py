@@ -6,6 +6,7 @@ from damages import by_agreement, labellings, tables
 
 from headcats.evidence.findings import verdict_findings
 from headcats.evidence.verdicts import INCONCLUSIVE, SUPPORTED
+from headcats.statistics.labellings import draw_labellings
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,14 @@ def test_a_category_that_is_supported(pair):
     size = findings[-1].fields
     assert (size["n"], size["tasks"], size["sources"]) == (200, 12, 12)
     assert (size["size"], size["error"]) == (pair[0]["size"], pair[0]["size_error"])
+
+
+def test_a_source_of_several_categories_counts_once_in_the_size():
+    labels = np.repeat([0, 1, 2], 4)
+    drawn = draw_labellings(labels, np.array([0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9]), n_categories=3, n=200, seed=0)
+    size = verdict_findings(*tables(drawn, by_agreement(drawn)))[-1].fields
+    assert (size["tasks"], size["sources"]) == (12, 10)
+    assert len(set(drawn.units.tolist())) == 12
 
 
 def test_tasks_that_are_less_alike_than_with_others_are_called_so(pair):

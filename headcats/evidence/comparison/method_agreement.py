@@ -1,4 +1,4 @@
-"""How far methods agree on the order of the heads of a group."""
+"""Agreement of methods on the order of the heads of a group."""
 
 import numpy as np
 import scipy

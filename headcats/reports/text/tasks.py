@@ -71,7 +71,7 @@ def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterat
 
 
 def source_findings(records: Mapping[str, TaskRecord]) -> Iterator[Finding]:
-    """How many independent sources tasks are, and which are one; nothing of one task, or where results do not say."""
+    """Count the independent sources of tasks, and name those of several; nothing of one task or of unknown sources."""
     members: dict[str, list[str]] = {}
     for task, record in records.items():
         members.setdefault(record.independent_source, []).append(task)
