@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import xarray as xr
 
-from headcats.evidence.confounders import Told
+from headcats.evidence.confounders import StratifiedLabellings
 from headcats.evidence.damage import TaskDamage
 from headcats.evidence.specificity import damage_table
 from headcats.evidence.verdicts import relabelling_table
@@ -62,10 +62,10 @@ def tables(
 ) -> tuple[xr.Dataset, xr.Dataset]:
     """Nodes `relabelling` and `specificity` of some damages; tasks of one category have a cosine of .8."""
     categories = list("ABCDEFGH"[: drawn.n_categories])
-    true, told = drawn.labels[0], Told(drawn, coincide, inseparable or {})
+    true, stratified = drawn.labels[0], StratifiedLabellings(drawn, coincide, inseparable or {})
     names = [f"{categories[label].lower()}{place}" for place, label in enumerate(true)]
     chosen = {name: dict.fromkeys(categories, heads("L0H0")) for name in names}
     cosines = 0.8 * (true[:, None] == true) if cosines is None else cosines
-    tested = relabelling_table(cosines, damages, told, tasks=names, categories=categories)
-    table = damage_table(damages[0], told, chosen, {}, categories=categories)
+    tested = relabelling_table(cosines, damages, stratified, tasks=names, categories=categories)
+    table = damage_table(damages[0], stratified, chosen, {}, categories=categories)
     return tested.assign(damaged=("task", ~np.isnan(damages).all(axis=(0, 2)))), table

@@ -42,12 +42,16 @@ class Bench:
         names = rng.permutation([self.held.category_of[task] for task in tasks])
         category_of = {**self.held.category_of, **dict(zip(tasks, names.tolist(), strict=True))}
         study = labelled_study(replace(self.held, category_of=category_of), self.halves, self.categories, self.options)
-        chosen = dict(zip(study.tasks, chosen_sets(study.effects[0], study.told.labellings, study.heads), strict=True))
+        chosen = dict(
+            zip(study.tasks, chosen_sets(study.effects[0], study.stratified.labellings, study.heads), strict=True)
+        )
         for task, (sets, _) in chosen.items():
             self._measure(task, sets)
         shares = {task: np.array([self.damages[task][heads] for heads in sets]) for task, (sets, _) in chosen.items()}
         return outcomes(
-            tested_categories(study.effects, study.told, chosen, shares, categories=self.categories, measured={})[0]
+            tested_categories(study.effects, study.stratified, chosen, shares, categories=self.categories, measured={})[
+                0
+            ]
         )
 
     def _measure(self, task: str, sets: list[HeadSet]) -> None:

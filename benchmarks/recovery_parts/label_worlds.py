@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headcats.evidence.chosen_heads import chosen_sets
-from headcats.evidence.confounders import told_apart
+from headcats.evidence.confounders import stratified_labellings
 from headcats.evidence.likeness import alike_sources
 from headcats.evidence.specificity import tested_categories
 from headcats.evidence.verdicts import NOT_SUPPORTED, SUPPORTED
@@ -313,7 +313,7 @@ def of_truth(truth: Truth, study: LabelStudy, rng: Generator) -> dict[str, Any]:
     sd = study.sd / np.sqrt(study.items / 2) * scale
     chosen_on, matched, ablated = (reacts[:, None] * (true + rng.normal(0, 1, true.shape) * sd) for _ in range(3))
     sources = np.arange(len(labels)) if truth.sources is None else truth.sources
-    told = told_apart(
+    stratified = stratified_labellings(
         labels,
         alike_sources((chosen_on, matched), labels, sources, apart=[truth.grouped] * len(labels)),
         None,
@@ -323,14 +323,14 @@ def of_truth(truth: Truth, study: LabelStudy, rng: Generator) -> dict[str, Any]:
         seed=int(rng.integers(2**31)),
     )
     tasks = [f"task{place}" for place in range(len(labels))]
-    chosen = dict(zip(tasks, chosen_sets(chosen_on, told.labellings, HEADS), strict=True))
+    chosen = dict(zip(tasks, chosen_sets(chosen_on, stratified.labellings, HEADS), strict=True))
     place_of = {head: place for place, head in enumerate(HEADS)}
     shares = {
         task: np.array([ablated[place, [place_of[head] for head in members]].sum() for members in sets])
         for place, (task, (sets, _)) in enumerate(chosen.items())
     }
     names = CATEGORIES[:n_categories]
-    tested, _ = tested_categories((chosen_on, matched), told, chosen, shares, categories=names, measured={})
+    tested, _ = tested_categories((chosen_on, matched), stratified, chosen, shares, categories=names, measured={})
     return outcomes(tested)
 
 

@@ -20,7 +20,7 @@ Covariates = Mapping[str, Sequence[Value]]
 
 
 @dataclass(frozen=True)
-class Told:
+class StratifiedLabellings:
     """Labellings that verdicts are measured against, and what cannot be told from the categories."""
 
     labellings: Labellings
@@ -30,7 +30,7 @@ class Told:
     """Place of a category -> those that it cannot be told from."""
 
 
-def told_apart(
+def stratified_labellings(
     labels: Int[np.ndarray, " task"],
     sources: Int[np.ndarray, " task"],
     linked: Bool[np.ndarray, "task task"] | None,
@@ -39,7 +39,7 @@ def told_apart(
     n_categories: int,
     n: int,
     seed: int,
-) -> Told:
+) -> StratifiedLabellings:
     """Labellings of the tasks, within strata of the properties that go together with labels.
 
     A property goes together with labels if it is the same within every category, or if the share of its variance over
@@ -53,18 +53,18 @@ def told_apart(
     free = draw()
     known = {name: _features(values) for name, values in covariates.items() if not any(v is None for v in values)}
     shares = _shares(known, free)
-    found = tuple(np.array(list(known))[(shares[0] >= _WHOLE) | _beyond_chance(shares)].tolist()) if known else ()
-    if not found:
-        return Told(free, (), {})
-    each = np.stack([_strata(known[name]) for name in found], axis=1)
+    coinciding = tuple(np.array(list(known))[(shares[0] >= _WHOLE) | _beyond_chance(shares)].tolist()) if known else ()
+    if not coinciding:
+        return StratifiedLabellings(free, (), {})
+    each = np.stack([_strata(known[name]) for name in coinciding], axis=1)
     within = draw(strata=np.unique(each, axis=0, return_inverse=True)[1].ravel())
     if len(within.labels) < LEAST_LABELLINGS:
-        return Told(free, found, dict.fromkeys(range(n_categories), found))
-    still = _beyond_chance(_shares({name: known[name] for name in found}, within))
-    left = tuple(name for name, goes_with in zip(found, still.tolist(), strict=True) if goes_with)
+        return StratifiedLabellings(free, coinciding, dict.fromkeys(range(n_categories), coinciding))
+    still = _beyond_chance(_shares({name: known[name] for name in coinciding}, within))
+    left = tuple(name for name, goes_with in zip(coinciding, still.tolist(), strict=True) if goes_with)
     fixed = (within.members == within.members[:1]).all(axis=(0, 1))
-    inseparable = {place: found if fixed[place] else left for place in range(n_categories)}
-    return Told(within, found, {place: names for place, names in inseparable.items() if names})
+    inseparable = {place: coinciding if fixed[place] else left for place in range(n_categories)}
+    return StratifiedLabellings(within, coinciding, {place: names for place, names in inseparable.items() if names})
 
 
 def _shares(

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from headcats.base.errors import DataError, check_count
 from headcats.evidence.chosen_heads import chosen_sets
-from headcats.evidence.confounders import Told, Value, told_apart
+from headcats.evidence.confounders import StratifiedLabellings, Value, stratified_labellings
 from headcats.evidence.damage import log_expected_time, measure_tasks
 from headcats.evidence.findings import verdict_findings
 from headcats.evidence.labelling_statistics import DAMAGED
@@ -59,7 +59,7 @@ class LabelledStudy:
     tasks: list[str]  # with numbers on both halves of the items
     heads: list[Head]
     effects: tuple[Float[np.ndarray, "task head"], Float[np.ndarray, "task head"]]  # heads are chosen by the first
-    told: Told
+    stratified: StratifiedLabellings
     alike: list[list[str]]  # tasks that count as one source for their profiles
     left_out: dict[str, str]  # task -> why
 
@@ -73,7 +73,9 @@ def examine(
     """
     categories = [entry["name"] for entry in json.loads(halves[0].attrs["categories"])]
     study = labelled_study(held, halves, categories, options)
-    chosen = dict(zip(study.tasks, chosen_sets(study.effects[0], study.told.labellings, study.heads), strict=True))
+    chosen = dict(
+        zip(study.tasks, chosen_sets(study.effects[0], study.stratified.labellings, study.heads), strict=True)
+    )
     sets = {task: set(chosen[task][0]) for task in study.tasks}
     log_expected_time(model, held.batches, sets, reference=held.reference, positions=options.positions)
     measured, not_measured = measure_tasks(
@@ -89,7 +91,7 @@ def examine(
         raise DataError(_nothing_tested(left_out))
     shares = {task: measured[task].shares(chosen[task][0]) for task in measured}
     tested, table = tested_categories(
-        study.effects, study.told, chosen, shares, categories=categories, measured=measured
+        study.effects, study.stratified, chosen, shares, categories=categories, measured=measured
     )
     undamaged = [task for task in measured if any(chosen[task][0]) and not tested["damaged"].sel(task=task)]
     nodes = {"relabelling": tested, "specificity": table}
@@ -136,7 +138,7 @@ def labelled_study(
     sources = np.unique([held.source_of[task] for task in tasks], return_inverse=True)[1]
     halves_of_effects = rows[0][kept], rows[1][kept]
     merged = alike_sources(halves_of_effects, labels, sources, apart=[task in held.grouped for task in tasks])
-    told = told_apart(
+    stratified = stratified_labellings(
         labels,
         merged,
         np.array([[other in held.linked[task] for other in tasks] for task in tasks]),
@@ -150,7 +152,7 @@ def labelled_study(
         tasks,
         [Head(int(layers[layer]), int(numbers[head])) for layer, head in np.argwhere(exists)],
         halves_of_effects,
-        told,
+        stratified,
         [[tasks[place] for place in places] for places in grown if len(np.unique(sources[places])) > 1],
         left_out,
     )

@@ -7,7 +7,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.evidence.chosen_heads import Chosen, damage_by_labelling
-from headcats.evidence.confounders import Told
+from headcats.evidence.confounders import StratifiedLabellings
 from headcats.evidence.damage import TaskDamage
 from headcats.evidence.labelling_statistics import is_damaged, similarity, unit_damage
 from headcats.evidence.relabelling import mean_over
@@ -28,7 +28,7 @@ def heads_of_labels(chosen: Mapping[str, Chosen], categories: Sequence[str]) -> 
 
 def tested_categories(
     effects: tuple[Float[np.ndarray, "task head"], Float[np.ndarray, "task head"]],
-    told: Told,
+    stratified: StratifiedLabellings,
     chosen: Mapping[str, Chosen],
     shares: Mapping[str, Float[np.ndarray, " set"]],
     *,
@@ -46,14 +46,14 @@ def tested_categories(
     damaged = is_damaged(damage)
     damage[:, ~damaged] = np.nan
     tasks = list(chosen)
-    table = damage_table(damage[0], told, heads_of_labels(chosen, categories), measured, categories=categories)
-    tested = relabelling_table(similarity(*effects), damage, told, tasks=tasks, categories=list(categories))
+    table = damage_table(damage[0], stratified, heads_of_labels(chosen, categories), measured, categories=categories)
+    tested = relabelling_table(similarity(*effects), damage, stratified, tasks=tasks, categories=list(categories))
     return tested.assign(damaged=("task", damaged)), table
 
 
 def damage_table(
     damage: Float[np.ndarray, "task category"],
-    told: Told,
+    stratified: StratifiedLabellings,
     heads: Mapping[str, Mapping[str, HeadSet]],
     measured: Mapping[str, TaskDamage],
     *,
@@ -63,14 +63,14 @@ def damage_table(
 
     Means are over independent sources. Variables: docs/schema.md, "Evidence nodes".
     """
-    by_unit, members = unit_damage(damage[None], told.labellings)[0], told.labellings.unit_members[0]
+    by_unit, members = unit_damage(damage[None], stratified.labellings)[0], stratified.labellings.unit_members[0]
     tasks, grid, per_task = list(heads), ("category", "target"), ("category", "task")
     names = [[" ".join(map(str, heads[task][name])) for task in tasks] for name in categories]
     shown = [measured.get(task) for task in tasks]
     return xr.Dataset(
         {
             "damage": (grid, mean_over(by_unit, members).T),
-            "n_sources": ("category", told.labellings.distinct_sources(~np.isnan(damage[None]))[0]),
+            "n_sources": ("category", stratified.labellings.distinct_sources(~np.isnan(damage[None]))[0]),
             "task_damage": (per_task, damage.T),
             "heads": (per_task, np.array(names, dtype=str)),
             "gap": ("task", np.array([np.nan if found is None else found.gap.mean() for found in shown])),
@@ -81,6 +81,9 @@ def damage_table(
             "category": list(categories),
             "target": list(categories),
             "task": tasks,
-            "task_category": ("task", np.array([categories[label] for label in told.labellings.labels[0]], dtype=str)),
+            "task_category": (
+                "task",
+                np.array([categories[label] for label in stratified.labellings.labels[0]], dtype=str),
+            ),
         },
     )

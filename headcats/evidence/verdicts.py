@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.evidence.confounders import Told
+from headcats.evidence.confounders import StratifiedLabellings
 from headcats.evidence.labelling_statistics import (
     Damages,
     ablation_statistic,
@@ -32,14 +32,19 @@ TESTS = ("signature", "ablation")
 
 
 def relabelling_table(
-    cosines: Float[np.ndarray, "task task"], damage: Damages, told: Told, *, tasks: list[str], categories: list[str]
+    cosines: Float[np.ndarray, "task task"],
+    damage: Damages,
+    stratified: StratifiedLabellings,
+    *,
+    tasks: list[str],
+    categories: list[str],
 ) -> xr.Dataset:
     """Both statistics, the p of their sum and the verdicts; `damage` is NaN for tasks that do not count.
 
     Every drawn labelling takes its turn as the observed one: `supported_in_turn` is true where a category would be
     supported, `size` their share. Variables: docs/schema.md, "Evidence nodes".
     """
-    labellings = told.labellings
+    labellings = stratified.labellings
     difference, signature = contrast(between_units(cosines, labellings), labellings)
     statistics = np.stack([standardized(each) for each in (signature, ablation_statistic(damage, labellings))])
     combined = statistics.sum(axis=0)
@@ -58,10 +63,12 @@ def relabelling_table(
             "specificity": ("category", specificity[0]),
             "specificity_low": ("category", low[0]),
             "specificity_high": ("category", high[0]),
-            "coincide": ", ".join(told.coincide),
+            "coincide": ", ".join(stratified.coincide),
             "inseparable": (
                 "category",
-                np.array([", ".join(told.inseparable.get(place, ())) for place in range(len(categories))], dtype=str),
+                np.array(
+                    [", ".join(stratified.inseparable.get(place, ())) for place in range(len(categories))], dtype=str
+                ),
             ),
             "supported_in_turn": ("relabelling", in_turn),
             "size": size,

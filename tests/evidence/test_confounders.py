@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from headcats.evidence.confounders import Told, told_apart
+from headcats.evidence.confounders import StratifiedLabellings, stratified_labellings
 
 LABELS = np.repeat(np.arange(4), 5)
 FIRST_TWO = LABELS < 2
 
 
-def told(labels=LABELS, *, n=200, **covariates) -> Told:
+def stratified(labels=LABELS, *, n=200, **covariates) -> StratifiedLabellings:
     named = {name: list(values) for name, values in covariates.items()}
-    return told_apart(labels, np.arange(len(labels)), None, named, n_categories=4, n=n, seed=0)
+    return stratified_labellings(labels, np.arange(len(labels)), None, named, n_categories=4, n=n, seed=0)
 
 
 def of_two(one, other):
@@ -28,11 +28,11 @@ def of_two(one, other):
     ],
 )
 def test_a_property_equal_to_the_labels_cannot_be_told_from_any_category(values):
-    found = told(template=values)
+    found = stratified(template=values)
     assert found.coincide == ("template",)
     assert found.inseparable == dict.fromkeys(range(4), ("template",))
     # Ten labellings can show nothing, but the property is the label.
-    assert told(np.repeat([0, 1], 3), template="xxxyyy").coincide == ("template",)
+    assert stratified(np.repeat([0, 1], 3), template="xxxyyy").coincide == ("template",)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_property_equal_to_the_labels_cannot_be_told_from_any_category(values)
     [of_two("shuffled", "other"), of_two(3, 7.5), [of_two({"x", f"{place % 2}"}, {"y"})[place] for place in range(20)]],
 )
 def test_a_property_of_two_categories_is_named_and_exchanges_labels_among_them_alone(values):
-    found = told(corruption=values, unrelated=["x", "y"] * 10)
+    found = stratified(corruption=values, unrelated=["x", "y"] * 10)
     assert (found.coincide, found.inseparable) == (("corruption",), {})
     labels = found.labellings.labels
     assert len(labels) == 201
@@ -49,21 +49,21 @@ def test_a_property_of_two_categories_is_named_and_exchanges_labels_among_them_a
 
 
 def test_a_property_of_one_category_alone_cannot_be_told_from_that_one():
-    found = told(corruption=["own" if label == 2 else "shared" for label in LABELS])
+    found = stratified(corruption=["own" if label == 2 else "shared" for label in LABELS])
     assert (found.coincide, found.inseparable) == (("corruption",), {2: ("corruption",)})
     assert (found.labellings.labels[:, LABELS == 2] == 2).all()
 
 
 def test_properties_that_leave_fewer_than_twenty_labellings_cannot_be_told_from_any():
     # Each splits the categories in two, both together in single ones.
-    found = told(first=of_two("x", "y"), second=["x" if label % 2 else "y" for label in LABELS])
+    found = stratified(first=of_two("x", "y"), second=["x" if label % 2 else "y" for label in LABELS])
     assert found.coincide == ("first", "second")
     assert found.inseparable == dict.fromkeys(range(4), ("first", "second"))
     # Six labellings: which of the tasks with x is of the second category.
-    found = told(np.repeat([0, 1], 5), template="xxxxxxyyyy")
+    found = stratified(np.repeat([0, 1], 5), template="xxxxxxyyyy")
     assert found.inseparable == dict.fromkeys(range(4), ("template",))
     # Ten labellings can show nothing, but the property is the label.
-    assert told(np.repeat([0, 1], 3), template="xxxyyy").coincide == ("template",)
+    assert stratified(np.repeat([0, 1], 3), template="xxxyyy").coincide == ("template",)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_properties_that_leave_fewer_than_twenty_labellings_cannot_be_told_from_
     ],
 )
 def test_what_cannot_go_together_with_labels_is_not_named(labels, values):
-    found = told(labels, template=values)
+    found = stratified(labels, template=values)
     assert (found.coincide, found.inseparable) == ((), {})
 
 
@@ -85,7 +85,7 @@ def test_tasks_of_one_source_count_once():
     labels, sources = np.repeat([0, 1], [10, 8]), np.array([0] * 9 + list(range(1, 10)))
     template = ["x"] * 9 + ["y"] * 9
     alone, joined = (
-        told_apart(labels, of_task, None, {"template": template}, n_categories=2, n=200, seed=0)
+        stratified_labellings(labels, of_task, None, {"template": template}, n_categories=2, n=200, seed=0)
         for of_task in (np.arange(18), sources)
     )
     assert (alone.coincide, joined.coincide) == (("template",), ())
@@ -95,5 +95,5 @@ def test_unrelated_properties_are_named_in_one_study_of_twenty():
     draws, named = np.random.default_rng(0), 0
     for _ in range(200):
         name, number = draws.choice(["x", "y"], 20), draws.normal(size=20)
-        named += bool(told(n=99, corruption=name.tolist(), length=number.tolist()).coincide)
+        named += bool(stratified(n=99, corruption=name.tolist(), length=number.tolist()).coincide)
     assert 2 <= named <= 18  # 99 % of a binomial variable with .05 lie between

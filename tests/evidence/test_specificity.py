@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from damages import damage, heads, labellings
 
-from headcats.evidence.confounders import Told
+from headcats.evidence.confounders import StratifiedLabellings
 from headcats.evidence.specificity import damage_table
 from headcats.statistics.labellings import draw_labellings
 
@@ -14,7 +14,11 @@ def table_of(values, drawn, measured=None):
     categories = list("ABC"[: drawn.n_categories])
     chosen = {f"t{place}": dict.fromkeys(categories, heads("L0H0")) for place in range(len(values))}
     return damage_table(
-        np.array(values, dtype=float), Told(drawn, (), {}), chosen, measured or {}, categories=categories
+        np.array(values, dtype=float),
+        StratifiedLabellings(drawn, (), {}),
+        chosen,
+        measured or {},
+        categories=categories,
     )
 
 
