@@ -46,8 +46,8 @@ sorts heads of a block of `suite_blocks`.
 
 ## Is it real?
 
-`run_evidence` ablates the heads of a category on new prompts, beside random heads. `headcats.evidence` asks whether
-methods, metrics, positions and halves of the prompts agree.
+`run_evidence` exchanges the labels of tasks, and ablates the heads of every category on new prompts.
+`headcats.evidence` asks whether methods, metrics and positions agree.
 
 ## Papers
 

@@ -120,7 +120,7 @@ def studied_folder(path: Path) -> Path:
         warnings.simplefilter("ignore")
         run_again(path)
         hc.run_evidence(model(), path, n_prompts=4, relabellings=19)
-        invoked("compare", str(path), "--halves", "2")
+        invoked("compare", str(path))
     assert (path / "evidence" / "robustness" / "agreement.nc").is_file()
     return path
 

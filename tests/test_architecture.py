@@ -134,7 +134,7 @@ LOOKING_AROUND = {
     ("list", "presets", "--json"): "[",
     ("run", "--help"): "--no-attention",
     ("push", "--help"): "--private",
-    ("compare", "saved", "--halves", "2"): "protocol",
+    ("compare", "saved"): "protocol",
 }
 READING = {
     ("report", "saved", "--out", "report.html"): "report.html",

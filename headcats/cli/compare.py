@@ -6,15 +6,13 @@ from typing import Annotated
 
 import pandas as pd
 import typer
-import xarray as xr
 
 from headcats.base.errors import DataError, StorageError
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import judge_scores, read_scores
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Details, MinTasks, RuleText, Sign, Sources
 from headcats.cli.console import warn
-from headcats.evidence.comparison.agreement import agreement, half_agreement, pairs
+from headcats.evidence.comparison.agreement import agreement, pairs
 from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.protocols import judge_protocols
@@ -23,7 +21,6 @@ from headcats.figures.colours import listed_colours
 from headcats.reports.page.saved import Robustness, robustness_folder, save_robustness
 from headcats.reports.text.agreement import (
     agreement_findings,
-    half_findings,
     judged_sizes,
     replicate_findings,
     replicates,
@@ -41,7 +38,7 @@ from headcats.results.run_results import RunResults, place_of
 _METHOD = "Only this method; default: all."
 _METRIC = "Only this metric; default: all."
 _CSV = "Write the numbers as a table to this file, and the grid of all methods beside it, as NAME-methods.csv."
-_KEYS = ("differences", "protocols", "left_out", "pairs", "replicated", "halves", "methods")
+_KEYS = ("differences", "protocols", "left_out", "pairs", "replicated", "methods")
 
 
 def compare_command(
@@ -52,26 +49,22 @@ def compare_command(
     rule: RuleText = None,
     min_tasks: MinTasks = None,
     sign: Sign = "helping",
-    halves: Annotated[
-        int, typer.Option("--halves", min=0, help="Random splits of the prompts of a single folder; 0 for none.")
-    ] = 5,
     csv: Annotated[Path | None, typer.Option("--csv", help=_CSV)] = None,
     details: Details = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the heads of each category between protocols, prompts or results.
+    """Compare the heads of each category between protocols or results.
 
-    One folder: between all methods, positions and metrics it holds, between halves of its prompts, and, if it holds
-    joint methods, between all methods on one grid of heads. This is saved in the folder
-    for its report, unless --method, --positions or --metric choose among the protocols or --halves is 0. Several
-    folders of one model: between all they hold. Either way also which heads are in a category under all protocols, or
-    under any. Heads of different models do not correspond: `headcats report` puts their maps side by
-    side.
+    One folder: between all methods, positions and metrics it holds, and, if it holds joint methods, between all methods
+    on one grid of heads. This is saved in the folder for its report, unless --method, --positions or --metric choose
+    among the protocols. Several folders of one model: between all they hold. Either way also which heads are in a
+    category under all protocols, or under any. Heads of different models do not correspond: `headcats report` puts
+    their maps side by side.
 
     Examples:
     - `headcats compare results/mini-icl`
     - `headcats compare results/mini-icl --details`
-    - `headcats compare results/mini-icl --method mean_ablation --halves 0`
+    - `headcats compare results/mini-icl --method mean_ablation`
     - `headcats compare results/seed0 results/seed1 --csv pairs.csv`
 
     Keys of `--json`: `differences` (of several folders: part of plan or model, or `tasks` -> value in each);
@@ -79,7 +72,6 @@ def compare_command(
     protocols, `first` and `second`, which `differ_in` something, by `category` and `sign`: `jaccard`, `expected`,
     `spearman`, and of the `n_heads` that both have judged those in it: `heads_first`, `heads_second`, `both`);
     `replicated` (`category`, `judged_by` how many protocols, heads that `always` or `any` of them have);
-    `halves` (`title`, `splits`, `categories` with the means `jaccard`, `expected` and `spearman`; `not_judged`);
     `methods` (`method` and `other` by `group` of heads: `rank_correlation`, `layer_correlation`); `sentences`;
     `files`. What does not apply is null.
     """
@@ -111,7 +103,7 @@ def compare_command(
     else:
         if alone is not None:
             check_scored(alone, method, by="`headcats compare` with --method")
-        tables[""] = _compare_protocols(runs, reading, answer, halves=halves)
+        tables[""] = _compare_protocols(runs, reading, answer)
         if alone is not None and alone.joint_blocks and method is None:
             tables["-methods"] = _compare_methods(alone, metric, answer)
     if csv is not None:
@@ -122,8 +114,8 @@ def compare_command(
     answer.end()
 
 
-def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: int) -> pd.DataFrame:
-    """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
+def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer) -> pd.DataFrame:
+    """Agreement of all protocols, and the heads that they share."""
     protocols = judge_protocols(runs, reading)
     table = agreement(protocols.members, sign=reading.sign)
     compared = pairs(table)
@@ -139,7 +131,6 @@ def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: 
         "replicated": replicates(protocols.members, sign=reading.sign),
     }
     alone = runs.alone
-    split = _compare_halves(alone, reading, answer, splits=halves) if alone is not None and halves else None
     answer.short = short_protocols(
         table,
         protocols.members,
@@ -148,9 +139,8 @@ def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer, *, halves: 
         next_command=f"headcats report {shlex.quote(str(runs.series or place_of(next(iter(runs.values())))))}",
         colours=listed_colours(next(iter(protocols.members.values()))),
     )
-    if alone is not None and split is not None and not reading.options.keys() & {"method", "positions", "metric"}:
-        robustness = Robustness(table, protocols.members, protocols.left_out, split)
-        _save(alone, robustness, reading, answer)
+    if alone is not None and not reading.options.keys() & {"method", "positions", "metric"}:
+        _save(alone, Robustness(table, protocols.members, protocols.left_out), reading, answer)
     return compared
 
 
@@ -177,21 +167,3 @@ def _compare_methods(run: RunResults, metric: str | None, answer: Answer) -> pd.
     columns = ["rank_correlation", "layer_correlation"]
     answer.numbers["methods"] = table[columns].reset_coords(drop=True).to_dataframe().reset_index()
     return answer.numbers["methods"]
-
-
-def _compare_halves(run: RunResults, reading: MapSpec, answer: Answer, *, splits: int) -> xr.Dataset:
-    reading = reading.resolve(run)
-    title = f"{reading.label.method} at {reading.label.positions}, {reading.metric}"
-
-    def judge(half: xr.DataTree) -> xr.Dataset:
-        return judge_scores(read_scores(RunResults(half), reading), reading)
-
-    halves = half_agreement(run.tree, judge, splits=splits, sign=reading.sign).assign_attrs(title=title)
-    answer.detail(half_findings(halves, title=title))
-    answer.numbers["halves"] = {
-        "title": title,
-        "splits": splits,
-        "categories": halves[["jaccard", "expected", "spearman"]].mean("split").to_dataframe().reset_index(),
-        "not_judged": [reason for reason in halves["reason"].values.tolist() if reason],
-    }
-    return halves

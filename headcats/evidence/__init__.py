@@ -1,4 +1,4 @@
-"""Tests of categories: relabelled tasks, held-out ablation, and what heads depend on: protocols and prompts.
+"""Tests of categories: relabelled tasks, held-out ablation, and what heads depend on.
 
 Loaded at first use, so that comparing saved results needs no torch.
 """

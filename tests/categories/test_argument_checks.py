@@ -21,8 +21,6 @@ MISTAKES = {
     "hc.score(results, method='made_gates')": "is a joint method, so there are no scores of single tasks. It was",
     "hc.categories.head_table(scores)": f"takes {MEMBERS}; got {SCORES}.",
     "hc.evidence.agreement({'a': scores})": f"takes {MEMBERS}; protocol 'a' is {SCORES}.",
-    "hc.evidence.half_agreement(results, members)": "judge must be a function, results -> what hc.categorize returns",
-    "hc.evidence.half_agreement(results, judge)": f"takes {MEMBERS}; judge returned {SCORES}.",
     "hc.categorize(scores, rule='fdr')": (
         "hc.categorize takes a rule with its options; got the name 'fdr'. Write "
         "rule=hc.rules.fdr(alpha=0.05, min_effect=0.05)."
@@ -43,7 +41,6 @@ def test_natural_mistakes_are_one_sentence() -> None:
         "hc": hc,
         "results": results,
         "block": next(iter(results.children.values()))["denoising_patch@last"].to_dataset(),
-        "judge": lambda half: hc.score(half, method="denoising_patch"),
         "scores": scores,
         "members": hc.categorize(scores),
     }

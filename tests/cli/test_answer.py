@@ -141,7 +141,7 @@ def test_too_few_prompts_are_said_with_a_number_that_is_enough(printed):
 def test_comparisons_say_what_agrees(printed):
     write_to = {PATCH: (0, 0), "noising_patch@last": (0, 0), ABLATION: (1, 2)}
     write(Path("r"), write_to)
-    text = " ".join(printed(100, "compare", "r", "--halves", 1).split())
+    text = " ".join(printed(100, "compare", "r").split())
     assert text.startswith("No head is in a category under all 3 protocols.")
     write(Path("b"), {PATCH: (0, 0)}, seed=1)
     write(Path("a"), {PATCH: (0, 0)})

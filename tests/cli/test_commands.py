@@ -89,7 +89,7 @@ def test_an_answer_that_a_full_disk_does_not_take_is_one_sentence(monkeypatch, c
 
 def test_commands_that_are_named_can_be_pasted(headcats, counting_run):
     shutil.copytree(counting_run, "my run")
-    assert "headcats report 'my run'" in headcats("compare", "my run", "--halves", 0).text
+    assert "headcats report 'my run'" in headcats("compare", "my run").text
     assert "`headcats run --out 'not there'`" in headcats("map", "not there").text
 
 
@@ -100,9 +100,6 @@ def test_options_that_do_not_exist_are_usage_errors(headcats):
     assert "--n-promts" in done.text
     assert headcats("rnu").code == 2
     assert headcats("run", "--n-prompts", "many").code == 2
-    done = headcats("compare", "r", "--halves", -1)
-    assert done.code == 2
-    assert "--halves" in done.text
 
 
 UNKNOWN = {

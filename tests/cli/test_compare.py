@@ -70,26 +70,18 @@ def _in_an_empty_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
-def test_one_folder_compares_its_protocols_and_halves():
+def test_one_folder_compares_its_protocols():
     write(Path("r"), {"denoising_patch@last": A, "noising_patch@last": A, "mean_ablation@all": B})
-    said = compare("r", "--halves", 2, "--csv", "pairs.csv")
+    said = compare("r", "--csv", "pairs.csv")
     assert "rule fdr(alpha=0.05" in said
     assert f"3 {MEAN} 1 1" in said
     assert "method 1 1.00 0.12" in said
     assert "method, positions 2 0.00 0.12" in said
     assert "these 3 protocols (helping)" in said
     assert "Knowledge 0 2: L0H0 L1H2" in said
-    assert "(helping), 2 splits" in said
-    assert "Algorithmic 1|1 1|1 2 1.00 " in said
     listed = pd.read_csv("pairs.csv")
     assert len(listed) == 2 * 3
     assert listed["jaccard"].tolist() == [1, 0, 0, 1, 0, 0]
-
-
-def test_halves_without_heads_are_not_compared():
-    write(Path("n"), {"denoising_patch@last": A, "noising_patch@last": A, "mean_ablation@last": None})
-    said = compare("n", "--halves", 1, "--method", "mean_ablation")
-    assert "Algorithmic 0|0 0 - " in said
 
 
 def test_without_any_head_there_is_nothing_to_agree_on():
@@ -104,9 +96,8 @@ def test_without_any_head_there_is_nothing_to_agree_on():
 
 def test_one_protocol_is_not_compared_with_itself():
     write(Path("r"), {"denoising_patch@last": A}, items=6)
-    said = compare("r", "--halves", 1)
+    said = compare("r")
     assert "no second protocol" in said
-    assert "1 of 1 splits" in said
 
 
 def test_different_models_are_refused():
@@ -119,13 +110,12 @@ def test_different_models_are_refused():
 def test_categories_that_nobody_scored_are_not_empty_ones():
     half = {task: TASKS[task] for task in ("t0", "t1")}
     write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": A}, tasks=half, refused=["t2"])
-    said = compare("a", "--halves", 1)
+    said = compare("a")
     assert f"1 {DENOISING} 1 - 2 noising" in said
     assert "`-`: not judged" in said
     assert "Algorithmic 1 1 1 1.00" in said
     assert "Knowledge - - - - - -" in said
-    assert "Knowledge - - " in said.split("Heads over these", 1)[1].split("Halves", 1)[0], "over all protocols"
-    assert "Knowledge - 0 - - - `compared`" in said, "the halves"
+    assert "Knowledge - - " in said.split("Heads over these", 1)[1], "over all protocols"
     write(Path("b"), {"denoising_patch@last": A}, tasks={task: TASKS[task] for task in ("t0", "t1", "t2")})
     said = compare("a", "b", "--method", "denoising_patch", "--csv", "pairs.csv")
     assert "tasks 2, without t2 3" in said

@@ -80,7 +80,7 @@ def test_all_commands(headcats, group: tuple[str, ...], folder: str) -> None:
     check_terminal(headcats("report", folder))
     shutil.copytree(folder, "again")
     change_manifest("again", lambda stored: stored.update(created="another time"))
-    check_terminal(headcats("compare", folder, "--halves", 0))
+    check_terminal(headcats("compare", folder))
     check_terminal(headcats("compare", folder, "again", "--csv", "pairs.csv"))
     assert list(csv.reader(io.StringIO(Path("pairs.csv").read_text(encoding="utf-8"))))
 

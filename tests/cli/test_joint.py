@@ -128,7 +128,7 @@ def test_joint_methods_beside_scored_tasks_are_compared(headcats, counting_run, 
         block = ResultsFolder(two_methods).read_block("_suite", label).isel(layer=slice(2), head=slice(4))
         about = {"method": label.partition(":")[0], "label": label, "model": "model"}
         with_joint_block(folder, label, block.drop_attrs().assign_attrs(about))
-    done = headcats("compare", folder, "--csv", "pairs.csv", "--halves", 0)
+    done = headcats("compare", folder, "--csv", "pairs.csv")
     assert done.code == 0, done.err
     assert done.text.count("pairs-methods.csv") == 1
     with open("pairs-methods.csv", encoding="utf-8") as file:

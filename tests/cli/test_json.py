@@ -122,13 +122,12 @@ def test_plan(answered, headcats):
 
 def test_compare(headcats, answered, results, tmp_path):
     folder = shutil.copytree(results, tmp_path / "r")
-    found = answered("compare", folder, "--halves", 1, "--csv", "pairs.csv")
+    found = answered("compare", folder, "--csv", "pairs.csv")
     protocols = {row["protocol"]: row["heads"] for row in found["protocols"]}
     assert {"denoising_patch@last, logit_diff", "mean_ablation@all, logit_diff"} < set(protocols)
     assert protocols["denoising_patch@last, logit_diff"] == {"Knowledge": 1, "Linguistic": 1, "Algorithmic": None}
     assert {row["category"] for row in found["pairs"]} == {"Knowledge", "Linguistic", "Algorithmic"}
     assert found["replicated"][0]["any"] == ["L0H0"]
-    assert found["halves"]["splits"] == 1
     assert found["methods"] is found["differences"] is None
     assert found["files"] == {"saved": str(folder / "evidence" / "robustness"), "csv": "pairs.csv"}
     second = shutil.copytree(folder, tmp_path / "second")

@@ -45,7 +45,7 @@ COMMANDS = [
     "map r --json",
     "map r --effect task_specific",
     "map r --sign suppressing --min-tasks 1",
-    "compare r --halves 1 --details",
+    "compare r --details",
     "merge r --out all",
     *(f"export r --format {format} --out effects.{format}" for format in ("csv", "parquet", "mib")),
     *(f"figure {name} r --out figure.html" for name in names("figure")),

@@ -1,1 +1,1 @@
-"""Dependence of verdicts on heads: on protocols, halves of the prompts, and methods of other kinds."""
+"""Dependence of verdicts on heads: on protocols, and methods of other kinds."""

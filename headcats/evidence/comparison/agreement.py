@@ -1,25 +1,20 @@
-"""Agreement of memberships of the same heads, of several protocols or of two halves of the prompts."""
+"""Agreement of memberships of the same heads by several protocols."""
 
 import itertools
 import json
-import logging
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.base.errors import DataError, OptionError, StatisticsWarning, check_count
-from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, check_protocols, check_same_heads
+from headcats.base.errors import DataError, OptionError
+from headcats.categories.argument_checks import check_protocols, check_same_heads
 from headcats.results.declaration import approximation_label
 from headcats.results.finding import first_names
-from headcats.scores.blocks import first_half, of_items
 from headcats.statistics.agreement import pairwise
 
-_log = logging.getLogger("headcats")
-HALVES = ("first", "second")
 SIGNS = {"helping": ("member", "effect"), "suppressing": ("suppressing", "suppressing_effect")}
 # Parts of a protocol that memberships may name in their attributes.
 PARTS = ("method", "positions", "metric", "effect", "rule", "plan")
@@ -88,86 +83,6 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
     return table.assign_coords({part: ("protocol", texts) for part, texts in parts.items()})
 
 
-def half_agreement(
-    results: xr.DataTree,
-    judge: Callable[[xr.DataTree], xr.Dataset],
-    *,
-    splits: int = 5,
-    seed: int = 0,
-    sign: str = "helping",
-) -> xr.Dataset:
-    """Jaccard index and rank correlation between the categories of two random halves of the query items.
-
-    All prompts of an item, in every task, are in the same half. Fewer heads are `in` by half of the items: a lower
-    bound of the agreement of two samples of full size.
-
-    Args:
-        results: As `hc.load` returns them.
-        judge: Results -> what `hc.categorize` returns, for example
-            `lambda half: hc.categorize(hc.score(half, method="denoising_patch"))`.
-        splits: How many random splits.
-        seed: Seed of the splits.
-        sign: "helping" or "suppressing" heads.
-
-    Returns:
-        `jaccard, spearman, expected (split, category)`, the last of random sets of the same sizes; NaN where both
-        halves are empty or nothing is judged. `size (split, half, category)` of the halves; `reason (split)`: why it
-        could not be judged (sizes 0), or "".
-
-    Raises:
-        OptionError: `splits` below 1, or another `sign`.
-        DataError: `results` are no results, or `judge` returns no memberships.
-
-    Example:
-        >>> import headcats as hc
-        >>> results = hc.load("results/mini-icl")
-        >>> def judge(half):
-        ...     return hc.categorize(hc.score(half, method="denoising_patch"), rule=hc.rules.top_fraction(p=0.1))
-        >>> halves = hc.evidence.half_agreement(results, judge, splits=1)
-        >>> halves.jaccard.dims
-        ('split', 'category')
-
-    References:
-        Split-half reliability: Spearman (1910) and Brown (1910), Br. J. Psychol. 3, 271-295 and 296-322, without their
-        formula for the full length.
-    """
-    check_is(results, RESULTS, by="hc.evidence.half_agreement")
-    if not callable(judge):
-        raise DataError(
-            f"judge must be a function, results -> what hc.categorize returns; got a {type(judge).__name__}."
-        )
-    if sign not in SIGNS:
-        raise OptionError(f"sign is 'helping' or 'suppressing'; got {sign!r}.")
-    check_count("splits", splits)
-    categories = [entry["name"] for entry in json.loads(results.attrs["categories"])]
-    shape = (splits, len(categories))
-    by_split = {name: np.full(shape, np.nan) for name in ("jaccard", "spearman", "expected")}
-    sizes, reasons = np.zeros((splits, len(HALVES), len(categories)), dtype=np.int64), [""] * splits
-    _log.info("Judging %d halves of the prompts.", 2 * splits)
-    for split in range(splits):
-        try:
-            # The result holds why a half is too small; the full run has warned of the rest.
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", StatisticsWarning)
-                members = {half: judge(_half(results, half, seed=seed + split)) for half in HALVES}
-        except DataError as error:
-            reasons[split] = str(error)
-            continue
-        for table in members.values():
-            check_is(table, MEMBERS, by="hc.evidence.half_agreement", came="judge returned")
-        table = agreement(members, sign=sign).reindex(category=categories, fill_value={"size": 0, "n_heads": 0})
-        pair = table.sel(protocol=HALVES[0], other=HALVES[1])
-        for name, values in by_split.items():
-            values[split] = pair[name].values
-        sizes[split] = table["size"].transpose("protocol", "category").values
-    return xr.Dataset(
-        {name: (("split", "category"), values) for name, values in by_split.items()}
-        | {"size": (("split", "half", "category"), sizes), "reason": ("split", reasons)},
-        coords={"split": np.arange(splits), "half": list(HALVES), "category": categories},
-        attrs={"sign": sign},
-    )
-
-
 def pairs(agreement: xr.Dataset) -> pd.DataFrame:
     """One row per category and pair of protocols; `differ_in` names the parts of their protocols that are not the same.
 
@@ -194,10 +109,6 @@ def pairs(agreement: xr.Dataset) -> pd.DataFrame:
     columns = ["category", "sign", "first", "second", "differ_in", "heads_first", "heads_second", "both", *numbers]
     frame = pd.DataFrame(rows, columns=columns)
     return frame.astype(dict.fromkeys(("heads_first", "heads_second", "both"), "Int64"))
-
-
-def _half(results: xr.DataTree, half: str, *, seed: int) -> xr.DataTree:
-    return of_items(results, lambda item: first_half(item, seed=seed) == (half == HALVES[0]))
 
 
 def _columns(name: str, table: xr.Dataset, sign: str) -> tuple[str, str]:

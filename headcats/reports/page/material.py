@@ -130,7 +130,7 @@ class Material:
 
     @cached_property
     def robustness(self) -> Saved[Robustness]:
-        """Saved tables on protocols and halves, for the rule of the map."""
+        """Saved tables on protocols, for the rule of the map."""
         return saved_robustness(self.run, robustness_folder(self.spec))
 
     @cached_property

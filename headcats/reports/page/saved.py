@@ -29,17 +29,16 @@ from headcats.results.whole_file import check_path, write_whole
 from headcats.results.writer import held_for_writing
 
 T = TypeVar("T")
-_AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
+_AGREEMENT, _PROTOCOLS = "agreement.nc", "protocols"
 
 
 @dataclass(frozen=True)
 class Robustness:
-    """Dependence of the categories of one run on the protocol (`members` by protocol) and on the prompts (`halves`)."""
+    """Dependence of the categories of one run on the protocol: `members` by protocol."""
 
     agreement: xr.Dataset
     members: Mapping[str, xr.Dataset]
     left_out: Mapping[str, str]
-    halves: xr.Dataset | None
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def robustness_folder(reading: MapSpec) -> str:
 
 def save_robustness(run: RunResults, subfolder: str, robustness: Robustness) -> None:
     """Write that of a run into a subfolder of its folder, in place of what an earlier call wrote there."""
-    tables = {} if robustness.halves is None else {_HALVES: robustness.halves}
+    tables = dict[str, xr.Dataset]()
     for place, (name, members) in enumerate(robustness.members.items()):
         means = members.drop_dims([dim for dim in ("resample", "flip") if dim in members.dims])
         tables[f"{_PROTOCOLS}/{place:03}-{slug(name)}.nc"] = means.assign_attrs(protocol=name)
@@ -168,9 +167,8 @@ def _robustness(home: Path, folder: Path, run: RunResults) -> Robustness:
             raise MixedTablesError(f"{home} lacks {', '.join(gone)}. {again} makes it again.")
     tables = {name: read_table(home / name, again=again) for name in names}
     check_set([agreement, *tables.values()])
-    halves = tables.pop(_HALVES, None)
     members = {str(table.attrs.get("protocol", name)): table for name, table in tables.items()}
-    return Robustness(agreement, members, left_out, halves)
+    return Robustness(agreement, members, left_out)
 
 
 def saved_attention(run: RunResults) -> Saved[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Findings of a comparison of protocols, halves and replicates of one model."""
+"""Findings of a comparison of protocols and replicates of one model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,6 @@ from headcats.results.finding import (
     Finding,
     Short,
     Table,
-    by_category,
     first_names,
     line,
     number_text,
@@ -143,27 +142,6 @@ def _agreeing(entries: Sequence[Mapping[str, Any]], n: int) -> Iterator[Finding]
     ]
     more = line("answer.more_categories", n=len(always) - NAMED) if len(always) > NAMED else None
     yield line("short.agreed", n=n, categories=named, more=more)
-
-
-def half_findings(halves: xr.Dataset, *, title: str) -> Iterator[Finding]:
-    """Findings on `hc.evidence.half_agreement`: means over splits; `title` names the method."""
-    splits, reasons = halves.sizes["split"], halves["reason"].values.tolist()
-    rows = []
-    for category, cell in by_category(halves):
-        sizes = [
-            "-" if reason else "|".join(map(str, split))
-            for split, reason in zip(cell["size"].values, reasons, strict=True)
-        ]
-        size_text = " ".join(sizes) if cell["spearman"].notnull().any() else "-"
-        means = [number_text(cell[name].mean()) for name in ("jaccard", "expected", "spearman")]
-        rows.append([category, size_text, str(int(cell["jaccard"].notnull().sum())), *means])
-    columns = ["category", "heads per half", "compared", "Jaccard", "by chance", "Spearman of effects"]
-    yield table("agreement.halves", columns, rows, title=title, sign=halves.attrs["sign"], splits=splits)
-    if halves["jaccard"].isnull().any():
-        yield line("agreement.compared")
-    failures = [reason for reason in reasons if reason]
-    if failures:
-        yield line("agreement.splits_not_judged", n=len(failures), splits=splits, reason=failures[0])
 
 
 def approximation_findings(labels: Sequence[str]) -> list[Finding]:

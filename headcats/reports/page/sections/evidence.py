@@ -13,7 +13,7 @@ from headcats.categories.map_spec import EVIDENCE
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Facts, Folded, Part, section
 from headcats.reports.page.saved import Robustness
-from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
+from headcats.reports.text.agreement import agreement_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.finding import Finding, line, note, templates
 from headcats.results.head_axes import HEAD
@@ -47,7 +47,7 @@ def evidence(material: Material) -> Iterator[Part]:
 
 @section("Robustness: what does the map depend on?")
 def robustness(material: Material) -> Iterator[Part]:
-    """Show what `headcats compare` saved on protocols and on halves of the prompts, or the command."""
+    """Show what `headcats compare` saved on protocols, or the command."""
     if not material.tables:
         return
     saved = material.robustness
@@ -80,8 +80,6 @@ def _unusable(folder: str, problem: str) -> Finding:
 def _robustness(saved: Robustness, sign: str) -> Iterator[Part]:
     yield from agreement_findings(saved.agreement, saved.left_out)
     yield from replicate_findings(saved.members, sign=sign)
-    if saved.halves is not None:
-        yield from half_findings(saved.halves, title=str(saved.halves.attrs["title"]))
 
 
 def _test(tree: xr.DataTree, name: str, categories: str) -> Iterator[Part]:
