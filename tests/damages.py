@@ -20,19 +20,17 @@ def heads(*names: str) -> HeadSet:
 
 
 def damage(
-    task: str,
-    category: str,
     cost: Callable[[HeadSet], float],
     sets: Iterable[HeadSet],
     *,
     n: int = 12,
 ) -> TaskDamage:
-    """Every prompt of the task loses `cost(heads)` of a gap of 2 nats."""
+    """Every prompt of a task loses `cost(heads)` of a gap of 2 nats."""
     ordered = sorted(set(sets))
     drop = np.tile([2.0 * cost(head_set) for head_set in ordered], (n, 1)).reshape(n, len(ordered))
     items = tuple(f"item {place}" for place in range(n))
     columns = {head_set: place for place, head_set in enumerate(ordered)}
-    return TaskDamage(task, category, drop, np.full(n, 2.0), items, columns)
+    return TaskDamage(drop, np.full(n, 2.0), items, columns)
 
 
 def labellings(*sizes: int, n: int = 200) -> Labellings:

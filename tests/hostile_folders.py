@@ -258,9 +258,7 @@ def no_file(folder: Path, draw: random.Random) -> None:
 def link_out(folder: Path, draw: random.Random) -> None:
     """A link leads out of the folder, to where files would be read, replaced or removed."""
     hidden = folder.parent / HIDDEN
-    name = draw.choice(
-        ["blocks", "evidence", "evidence/robustness", "attention.json", ".kept", "suite.json", "descriptors.nc"]
-    )
+    name = draw.choice(["blocks", "evidence", "attention.json", ".kept", "suite.json", "descriptors.nc"])
     path = folder / name
     target = hidden / ("secret" if path.suffix else "tables")
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

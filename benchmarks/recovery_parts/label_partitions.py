@@ -64,7 +64,6 @@ class Bench:
                 self.model,
                 self.held.batches[task],
                 new,
-                category="",
                 reference=self.held.reference,
                 positions=self.options.positions,
             )

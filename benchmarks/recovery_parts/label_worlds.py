@@ -6,12 +6,12 @@ functions find the sources, choose the heads and do the statistics.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from headcats.evidence.chosen_heads import chosen_sets
 from headcats.evidence.confounders import stratified_labellings
@@ -197,8 +197,16 @@ def dealt(study: LabelStudy, rng: Generator, **sizes: Any) -> Truth:
 
 def corrupted(study: LabelStudy, rng: Generator, *, shuffled: tuple[int, ...]) -> Truth:
     """Categories of which some have another corruption, with three heads of .3 for either."""
+    return _two_corruptions(np.isin(study.labels, shuffled), study.labels, rng)
+
+
+def partly_corrupted(study: LabelStudy, rng: Generator, *, shares: tuple[float, ...]) -> Truth:
+    """The same, where so many tasks of every category have the other corruption."""
     labels = study.labels
-    other = np.isin(labels, shuffled)
+    return _two_corruptions(rng.random(len(labels)) < np.array(shares)[labels], labels, rng)
+
+
+def _two_corruptions(other: Bool[np.ndarray, " task"], labels: Int[np.ndarray, " task"], rng: Generator) -> Truth:
     effects, order = _varied(len(labels), rng), rng.permutation(len(HEADS))
     for place, rows in enumerate((other, ~other)):
         effects[np.ix_(rows, order[3 * place : 3 * place + 3])] += 0.3
@@ -206,10 +214,13 @@ def corrupted(study: LabelStudy, rng: Generator, *, shuffled: tuple[int, ...]) -
     return Truth(effects, labels, covariates=_unrelated(len(labels), rng) | {"corruption": names})
 
 
-def longer(study: LabelStudy, rng: Generator) -> Truth:
-    """Categories that differ in the length of prompts, and heads whose effects grow or fall with it."""
-    labels = study.labels
-    length = 10.0 * (1 + labels) + rng.normal(0, 2, len(labels))
+def longer(study: LabelStudy, rng: Generator, *, step: float, tasks: int | None = None) -> Truth:
+    """Categories whose prompts differ in length by so many standard deviations from one to the next.
+
+    Effects of six heads grow or fall with length.
+    """
+    labels = study.labels if tasks is None else replace(study, tasks=tasks).labels
+    length = step * labels + rng.normal(0, 1, len(labels))
     slopes = np.zeros(len(HEADS))
     slopes[rng.permutation(len(HEADS))[:6]] = rng.choice([-1, 1], 6) * 0.15
     effects = _varied(len(labels), rng) + slopes * ((length - length.mean()) / length.std())[:, None]
@@ -267,9 +278,18 @@ NULL: dict[str, World] = {
 CONFOUNDED: dict[str, World] = {
     "two of four categories have another corruption": partial(corrupted, shuffled=(2, 3)),
     "one of four categories has another corruption": partial(corrupted, shuffled=(3,)),
-    "categories differ in length, heads scale with it": longer,
+    "categories differ in length, heads scale with it": partial(longer, step=5),
 }
 """Name -> a world in which a property of tasks goes with their labels and does all that labels seem to do."""
+MILDLY: dict[str, World] = {
+    **{
+        f"lengths of categories {step:g} SD apart, {tasks} tasks": partial(longer, step=step, tasks=tasks)
+        for tasks in (5, 10)
+        for step in (0.4, 0.7, 1.0)
+    },
+    "another corruption in .1, .1, .7 and .7 of the tasks": partial(partly_corrupted, shares=(0.1, 0.1, 0.7, 0.7)),
+}
+"""Name -> a world in which a property goes with labels too little to be found every time."""
 POWER: dict[str, World] = {
     "three heads of its own, .1, the same on all tasks": _plain(_own_heads),
     "the same, each task named as a group": _plain(_own_heads, grouped=True),
@@ -296,7 +316,7 @@ PARTLY: dict[str, World] = {
     for effect in (0.3, 0.6, 1.0)
 }
 """Name -> a world in which the last category has none."""
-WORLDS = NULL | CONFOUNDED | POWER | PARTLY
+WORLDS = NULL | CONFOUNDED | MILDLY | POWER | PARTLY
 
 
 def verdicts(name: str, study: LabelStudy, rng: Generator) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from headcats.base.errors import DataError, StorageError
+from headcats.base.errors import DataError
 from headcats.categories.map_spec import MapSpec
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Details, MinTasks, RuleText, Sign, Sources
@@ -18,7 +18,6 @@ from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.protocols import judge_protocols
 from headcats.evidence.comparison.runs import Runs, read_runs
 from headcats.figures.colours import listed_colours
-from headcats.reports.page.saved import Robustness, robustness_folder, save_robustness
 from headcats.reports.text.agreement import (
     agreement_findings,
     judged_sizes,
@@ -56,8 +55,7 @@ def compare_command(
     """Compare the heads of each category between protocols or results.
 
     One folder: between all methods, positions and metrics it holds, and, if it holds joint methods, between all methods
-    on one grid of heads. This is saved in the folder for its report, unless --method, --positions or --metric choose
-    among the protocols. Several folders of one model: between all they hold. Either way also which heads are in a
+    on one grid of heads. Several folders of one model: between all they hold. Either way also which heads are in a
     category under all protocols, or under any. Heads of different models do not correspond: `headcats report` puts
     their maps side by side.
 
@@ -130,7 +128,6 @@ def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer) -> pd.DataF
         "pairs": compared,
         "replicated": replicates(protocols.members, sign=reading.sign),
     }
-    alone = runs.alone
     answer.short = short_protocols(
         table,
         protocols.members,
@@ -139,23 +136,7 @@ def _compare_protocols(runs: Runs, reading: MapSpec, answer: Answer) -> pd.DataF
         next_command=f"headcats report {shlex.quote(str(runs.series or place_of(next(iter(runs.values())))))}",
         colours=listed_colours(next(iter(protocols.members.values()))),
     )
-    if alone is not None and not reading.options.keys() & {"method", "positions", "metric"}:
-        _save(alone, Robustness(table, protocols.members, protocols.left_out), reading, answer)
     return compared
-
-
-def _save(run: RunResults, robustness: Robustness, reading: MapSpec, answer: Answer) -> None:
-    place = place_of(run)
-    if place.on_hub:
-        return  # the numbers are printed, and there is no folder of one's own
-    folder, subfolder = place.folder, robustness_folder(reading)
-    try:
-        save_robustness(run, subfolder, robustness)
-    except StorageError as error:
-        warn(f"Not saved for the report: {error}")  # the numbers are printed all the same
-        return
-    hint = f"; `headcats report {shlex.quote(str(folder))}` shows it."
-    answer.wrote("saved", folder / subfolder, f"Saved in {folder / subfolder}", hint=hint)
 
 
 def _compare_methods(run: RunResults, metric: str | None, answer: Answer) -> pd.DataFrame:

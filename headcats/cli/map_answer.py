@@ -39,7 +39,7 @@ def short_run(run: RunResults, result: MapResult, evidence: xr.DataTree | None =
 
 
 def _next_command(material: Material) -> str:
-    """The test, the comparison, or the page."""
+    """The test, or the page."""
     mapped, place = material.tested, place_of(material.run)
     # Of a list of prompts that was scored whole, none are left to test heads on.
     records = material.run.scored_records.values()
@@ -48,8 +48,6 @@ def _next_command(material: Material) -> str:
     name, options = "report", ["method", "metric", "effect", "rule", "min-tasks", "sign"]
     if testable and not material.evidence and mapped.inside.any() and not place.on_hub:
         name, options = "evidence", options[:3]
-    elif not mapped.not_judged and not place.on_hub and not material.robustness.contents:
-        name, options = "compare", options[3:]
     values = mapped.options
     chosen = "".join(f" --{key} {shlex.quote(values[key])}" for key in options if key in values)
     return f"headcats {name} {shlex.quote(str(place))}{chosen}"

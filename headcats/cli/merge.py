@@ -22,7 +22,7 @@ def merge_command(
 ) -> None:
     """Join results of one plan and model (different tasks or methods) into a new folder, or copy those of one.
 
-    Tests (`headcats evidence`), robustness, attention and pages are of one folder each, and are not taken along.
+    Tests (`headcats evidence`), attention and pages are of one folder each, and are not taken along.
 
     Examples:
     - `headcats merge results/part1 results/part2 --out results/all`

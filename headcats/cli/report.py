@@ -31,8 +31,8 @@ def report_command(
 ) -> None:
     """Write one page with everything that results hold: map, heads, evidence, other methods, how to repeat it.
 
-    The page is a single file that needs no network. It shows evidence, robustness and attention if `headcats
-    evidence`, `headcats compare` and `headcats run` have saved them in DIR. Of a series (`headcats run --revisions`):
+    The page is a single file that needs no network. It shows evidence and attention if `headcats evidence`
+    and `headcats run` have saved them in DIR. Of a series (`headcats run --revisions`):
     the categories over its revisions, and a page of each revision, which is linked.
 
     Of a joint method that sorts heads (`--method NAME`, or where no task was scored): its categories, by the

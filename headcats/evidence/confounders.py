@@ -1,8 +1,8 @@
 """Properties of tasks that go together with their labels, and may explain a category besides its name."""
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy
@@ -11,12 +11,14 @@ from jaxtyping import Bool, Float, Int
 from headcats.evidence.relabelling import ALPHA, family_wise_p, mean_over, standardized
 from headcats.statistics.labellings import LEAST_LABELLINGS, Labellings, draw_labellings
 
-_RANGES = 3  # of a number, within which labels are exchanged
-_WHOLE = 1 - 1e-9  # share of the variance of a property that is the same within every category
+_N_STRATA = 3  # of a number, within which labels are exchanged
+_ALL_VARIANCE = 1 - 1e-9  # share of a property that is the same within every category
+_NOTABLE_PART = 5  # a property in the largest fifth of its shares of variance may explain some of a category
+_FEWEST_ALIKE = 39  # labellings beside the true one, of which p can reach .025
 
-Value = str | float | Collection[str] | None
+Value = str | float | Collection[str]
 Covariates = Mapping[str, Sequence[Value]]
-"""Name of a property -> its value for every task: a name, a number, several names, or None where it is not known."""
+"""Name of a property -> its value for every task: a name, a number, or several names."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,9 @@ class StratifiedLabellings:
     """Properties that go together with labels."""
     inseparable: Mapping[int, tuple[str, ...]]
     """Place of a category -> those that it cannot be told from."""
+    alike: Mapping[str, Bool[np.ndarray, " labelling"]] = field(default_factory=dict)
+    """Property -> the fifth of labellings that go together with it most, but at least 39 of those that were drawn: they
+    alone tell whether labels that are among them say more than it does."""
 
 
 def stratified_labellings(
@@ -48,23 +53,31 @@ def stratified_labellings(
     a third of the ranks. What still goes together with labels more than they then do by chance cannot be told from
     them; nor can a category whose tasks then exchange no labels be told from any of these properties, nor any category
     where fewer than 20 labellings are left.
+
+    References:
+        Hennessy et al. (2016), J. Causal Inference 4, 61-80, for tests among labellings that are as unbalanced in a
+        covariate as the true one is.
     """
     draw = functools.partial(draw_labellings, labels, sources, linked, n_categories=n_categories, n=n, seed=seed)
     free = draw()
-    known = {name: _features(values) for name, values in covariates.items() if not any(v is None for v in values)}
+    known = {name: _features(values) for name, values in covariates.items()}
     shares = _shares(known, free)
-    coinciding = tuple(np.array(list(known))[(shares[0] >= _WHOLE) | _beyond_chance(shares)].tolist()) if known else ()
+    coinciding = (
+        tuple(np.array(list(known))[(shares[0] >= _ALL_VARIANCE) | _beyond_chance(shares)].tolist()) if known else ()
+    )
     if not coinciding:
-        return StratifiedLabellings(free, (), {})
+        return StratifiedLabellings(free, (), {}, _alike(known, shares))
     each = np.stack([_strata(known[name]) for name in coinciding], axis=1)
     within = draw(strata=np.unique(each, axis=0, return_inverse=True)[1].ravel())
     if len(within.labels) < LEAST_LABELLINGS:
         return StratifiedLabellings(free, coinciding, dict.fromkeys(range(n_categories), coinciding))
-    still = _beyond_chance(_shares({name: known[name] for name in coinciding}, within))
+    shares = _shares(known, within)
+    still = _beyond_chance(shares[:, [name in coinciding for name in known]])
     left = tuple(name for name, goes_with in zip(coinciding, still.tolist(), strict=True) if goes_with)
     fixed = (within.members == within.members[:1]).all(axis=(0, 1))
     inseparable = {place: coinciding if fixed[place] else left for place in range(n_categories)}
-    return StratifiedLabellings(within, coinciding, {place: names for place, names in inseparable.items() if names})
+    inseparable = {place: names for place, names in inseparable.items() if names}
+    return StratifiedLabellings(within, coinciding, inseparable, _alike(known, shares))
 
 
 def _shares(
@@ -74,6 +87,15 @@ def _shares(
     tasks_of_units = labellings.tasks_of_units
     each = [_explained(mean_over(values, tasks_of_units), labellings.unit_members) for values in features.values()]
     return np.stack(each, axis=1) if each else np.empty((len(labellings.labels), 0))
+
+
+def _alike(
+    names: Iterable[str], shares: Float[np.ndarray, "labelling property"]
+) -> dict[str, Bool[np.ndarray, " labelling"]]:
+    n = min(len(shares) - 1, max(len(shares) // _NOTABLE_PART, _FEWEST_ALIKE))
+    least = -np.sort(-shares[1:], axis=0)[n - 1] if n else np.full(shares.shape[1], np.inf)
+    alike = shares >= least - 1e-9
+    return {name: rows for name, rows in zip(names, alike.T, strict=True) if rows.any() and not rows.all()}
 
 
 def _beyond_chance(shares: Float[np.ndarray, "labelling property"]) -> Bool[np.ndarray, " property"]:
@@ -106,5 +128,5 @@ def _features(values: Sequence[Value]) -> Float[np.ndarray, "task feature"]:
 def _strata(features: Float[np.ndarray, "task feature"]) -> Int[np.ndarray, " task"]:
     """Number of the stratum of every task: equal names, or a third of the ranks."""
     if features.shape[1] == 1:
-        return np.ceil(_RANGES * features[:, 0] / len(features)).astype(int)
+        return np.ceil(_N_STRATA * features[:, 0] / len(features)).astype(int)
     return np.unique(features, axis=0, return_inverse=True)[1].ravel()

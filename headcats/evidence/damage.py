@@ -32,8 +32,6 @@ METRIC = "logit_diff"
 class TaskDamage:
     """Damage of sets of heads on the held-out prompts of one task, in logit difference (nats)."""
 
-    task: str
-    category: str
     drop: Float[np.ndarray, "prompt set"]  # clean minus ablated, positive = the heads help
     gap: Float[np.ndarray, " prompt"]  # clean minus corrupted
     items: tuple[str, ...]  # query of each prompt
@@ -51,7 +49,6 @@ def measure_damage(
     batches: Sequence[PromptBatch],
     sets: Iterable[HeadSet],
     *,
-    category: str,
     reference: Reference,
     positions: str,
 ) -> TaskDamage:
@@ -60,7 +57,6 @@ def measure_damage(
     A DataError for no prompts, roles that the reference lacks in most of them, or no clear gap.
     """
     ordered = sorted({tuple(sorted(heads)) for heads in sets if heads})
-    task = next((batch.task for batch in batches), "")
     gaps, drops, used = [], [], []
     for batch in batches:
         runs, ablated = _ablated(BaseRuns(model, batch), ordered, reference=reference, positions=positions)
@@ -85,7 +81,7 @@ def measure_damage(
             f"the held-out prompts show no clear gap between clean and corrupted ({METRIC} {mean:.2f}, {interval})"
         )
     columns = {heads: place for place, heads in enumerate(ordered)}
-    return TaskDamage(task, category, np.concatenate(drops), gap, items, columns)
+    return TaskDamage(np.concatenate(drops), gap, items, columns)
 
 
 def measure_tasks(
@@ -93,7 +89,6 @@ def measure_tasks(
     batches: Mapping[str, Sequence[PromptBatch]],
     sets: Mapping[str, Collection[HeadSet]],
     *,
-    category_of: Mapping[str, str],
     reference: Reference,
     positions: str,
 ) -> tuple[dict[str, TaskDamage], dict[str, str]]:
@@ -102,14 +97,7 @@ def measure_tasks(
     left_out: dict[str, str] = {}
     for task, task_sets in sets.items():
         try:
-            measured[task] = measure_damage(
-                model,
-                batches[task],
-                task_sets,
-                category=category_of[task],
-                reference=reference,
-                positions=positions,
-            )
+            measured[task] = measure_damage(model, batches[task], task_sets, reference=reference, positions=positions)
         except DataError as error:
             left_out[task] = str(error).rstrip(".")
     return measured, left_out
@@ -138,7 +126,7 @@ def log_expected_time(
         # The first time also pays for checks and the means of the reference, which later tasks share.
         for _ in range(2):
             started = time.monotonic()
-            measure_damage(model, probe, few, category="", reference=reference, positions=positions)
+            measure_damage(model, probe, few, reference=reference, positions=positions)
             seconds = time.monotonic() - started
     except DataError:
         return

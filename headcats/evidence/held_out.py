@@ -82,7 +82,6 @@ def examine(
         model,
         held.batches,
         sets,
-        category_of=held.category_of,
         reference=held.reference,
         positions=options.positions,
     )

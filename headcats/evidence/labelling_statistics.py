@@ -56,39 +56,58 @@ def ablation_statistic(damage: Damages, labellings: Labellings) -> Float[np.ndar
 LEAST_SOURCES = 3
 """Independent sources of a category's tasks from which on the spread of its damage is known."""
 
-_LEAST_SPREAD = 0.5  # of a category's own units, in standard deviations of all categories'
+_LEAST_SPREAD = 0.5  # of a category's own sources, in standard deviations of all categories'
+
+
+def source_damage(damage: Damages, labellings: Labellings) -> Float[np.ndarray, "labelling source category target"]:
+    """Mean damage over the tasks of every source in every category, by the heads of a target; NaN without a number.
+
+    One replicate each: tasks of one source are none, also where the source has several categories.
+    """
+    counted, members = ~np.isnan(damage), labellings.members[: len(damage)]
+    sums, counts = (
+        np.einsum("ltc,ts,ltk->lsck", members, labellings.tasks_of_sources, values, optimize=True)
+        for values in (np.where(counted, damage, 0.0), counted.astype(float))
+    )
+    with np.errstate(invalid="ignore"):
+        return sums / counts
+
+
+def mean_of_sources(
+    by_source: Float[np.ndarray, "labelling source category target"],
+) -> Float[np.ndarray, "labelling category target"]:
+    """Mean over the sources that have a number; NaN where none has."""
+    with np.errstate(invalid="ignore"):
+        return np.nansum(by_source, axis=1) / (~np.isnan(by_source)).sum(axis=1)
 
 
 def specificity_limits(
     damage: Damages, labellings: Labellings
 ) -> tuple[Float[np.ndarray, "labelling category"], Float[np.ndarray, "limit labelling category"]]:
-    """Damage by a category's heads to its own units minus the mean over other categories, with a lower and upper limit.
+    """Damage by a category's heads to its own sources minus the mean over other categories, with two limits.
 
-    Each limit is one of 95 % on its side, by Student's t with the degrees of freedom of all categories' own units: a
+    Each limit is one of 95 % on its side, by Student's t with the degrees of freedom of all categories' own sources: a
     few tell little of a spread, so theirs counts as at least half of that of all categories pooled. NaN without own or
-    other units; the limits also where the category's tasks are of fewer than 3 sources.
+    other sources; the limits also where the category's tasks are of fewer than 3.
     """
-    by_unit, members = unit_damage(damage, labellings), labellings.unit_members
-    means = mean_over(by_unit, members)
+    by_source = source_damage(damage, labellings)
+    means = mean_of_sources(by_source)
     estimate = np.diagonal(minus_other_categories(means), 0, 1, 2)
-    counted = (~np.isnan(by_unit)).astype(float)
-    counts = np.einsum("lut,luc->ltc", members, counted, optimize=True)
-    # Squares around the mean of the unit's category; rounding may leave less than 0.
-    squares = np.einsum("lut,luc->ltc", members, np.nan_to_num(by_unit) ** 2, optimize=True)
-    squares = np.maximum(squares - counts * np.nan_to_num(means) ** 2, 0.0)
-    n_own, own = (np.diagonal(values, 0, 1, 2) for values in (counts, squares))
+    counts = (~np.isnan(by_source)).sum(axis=1)
+    squares = np.nansum((by_source - means[:, None]) ** 2, axis=1)
+    n_own, own_squares = (np.diagonal(values, 0, 1, 2) for values in (counts, squares))
     freedom, other = np.maximum(counts - 1, 0), ~np.eye(counts.shape[-1], dtype=bool)
     own_freedom = np.diagonal(freedom, 0, 1, 2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        pooled = own.sum(axis=1, keepdims=True) / own_freedom.sum(axis=1, keepdims=True)
-        variance = np.fmax(own / own_freedom, _LEAST_SPREAD**2 * pooled)
+        pooled = own_squares.sum(axis=1, keepdims=True) / own_freedom.sum(axis=1, keepdims=True)
+        variance = np.fmax(own_squares / own_freedom, _LEAST_SPREAD**2 * pooled)
         elsewhere = (squares * other).sum(axis=1) / (freedom * other).sum(axis=1)
         elsewhere = np.where(np.isfinite(elsewhere), elsewhere, variance)
         n_others = ((counts > 0) & other).sum(axis=1)
         inverse = np.where(counts > 0, 1 / counts, 0.0)
         error = np.sqrt(variance / n_own + elsewhere * (inverse * other).sum(axis=1) / n_others**2)
         reach = t_quantile(ALPHA, np.maximum(own_freedom.sum(axis=1, keepdims=True), 1)) * error
-    reach = np.where(labellings.distinct_sources(~np.isnan(damage)) < LEAST_SOURCES, np.nan, reach)
+    reach = np.where(n_own < LEAST_SOURCES, np.nan, reach)
     return estimate, np.stack([estimate - reach, estimate + reach])
 
 

@@ -1,9 +1,10 @@
 """P values of statistics among relabelled tasks; docs/relabelling.md derives the test."""
 
 import warnings
+from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 ALPHA = 0.05
 """Level of every p."""
@@ -16,6 +17,16 @@ def family_wise_p(statistic: Float[np.ndarray, "labelling category"]) -> Float[n
     largest = np.sort(maxima(statistic))
     reaching = (~np.isnan(largest)).sum() - np.searchsorted(largest, statistic - _TIE)
     return np.where(np.isnan(statistic), np.nan, reaching / max(1, len(statistic)))
+
+
+def conditional_p(
+    statistic: Float[np.ndarray, "labelling category"], alike: Iterable[Bool[np.ndarray, " labelling"]]
+) -> Float[np.ndarray, "labelling category"]:
+    """`family_wise_p` among all labellings, or the largest among any of some `alike` that a labelling is one of."""
+    p = family_wise_p(statistic)
+    for rows in alike:
+        p[rows] = np.fmax(p[rows], family_wise_p(statistic[rows]))
+    return p
 
 
 def standardized(statistic: Float[np.ndarray, "labelling category"]) -> Float[np.ndarray, "labelling category"]:

@@ -9,8 +9,7 @@ from jaxtyping import Float
 from headcats.evidence.chosen_heads import Chosen, damage_by_labelling
 from headcats.evidence.confounders import StratifiedLabellings
 from headcats.evidence.damage import TaskDamage
-from headcats.evidence.labelling_statistics import is_damaged, similarity, unit_damage
-from headcats.evidence.relabelling import mean_over
+from headcats.evidence.labelling_statistics import is_damaged, mean_of_sources, similarity, source_damage
 from headcats.evidence.verdicts import relabelling_table
 from headcats.sweeps.tree import HeadSet
 
@@ -63,19 +62,19 @@ def damage_table(
 
     Means are over independent sources. Variables: docs/schema.md, "Evidence nodes".
     """
-    by_unit, members = unit_damage(damage[None], stratified.labellings)[0], stratified.labellings.unit_members[0]
+    by_source = source_damage(damage[None], stratified.labellings)
     tasks, grid, per_task = list(heads), ("category", "target"), ("category", "task")
     names = [[" ".join(map(str, heads[task][name])) for task in tasks] for name in categories]
-    shown = [measured.get(task) for task in tasks]
+    damages = [measured.get(task) for task in tasks]
     return xr.Dataset(
         {
-            "damage": (grid, mean_over(by_unit, members).T),
-            "n_sources": ("category", stratified.labellings.distinct_sources(~np.isnan(damage[None]))[0]),
+            "damage": (grid, mean_of_sources(by_source)[0].T),
+            "n_sources": ("category", np.diagonal((~np.isnan(by_source[0])).sum(axis=0))),
             "task_damage": (per_task, damage.T),
             "heads": (per_task, np.array(names, dtype=str)),
-            "gap": ("task", np.array([np.nan if found is None else found.gap.mean() for found in shown])),
-            "n_prompts": ("task", np.array([0 if found is None else len(found.gap) for found in shown])),
-            "n_items": ("task", np.array([0 if found is None else len(set(found.items)) for found in shown])),
+            "gap": ("task", np.array([np.nan if each is None else each.gap.mean() for each in damages])),
+            "n_prompts": ("task", np.array([0 if each is None else len(each.gap) for each in damages])),
+            "n_items": ("task", np.array([0 if each is None else len(set(each.items)) for each in damages])),
         },
         coords={
             "category": list(categories),

@@ -19,7 +19,7 @@ from headcats.evidence.labelling_statistics import (
     contrast,
     specificity_limits,
 )
-from headcats.evidence.relabelling import ALPHA, family_wise_p, maxima, standardized
+from headcats.evidence.relabelling import ALPHA, conditional_p, maxima, standardized
 from headcats.results.finding import by_category
 from headcats.statistics.labellings import LEAST_LABELLINGS
 
@@ -49,21 +49,26 @@ def relabelling_table(
     statistics = np.stack([standardized(each) for each in (signature, ablation_statistic(damage, labellings))])
     combined = statistics.sum(axis=0)
     specificity, (low, high) = specificity_limits(damage, labellings)
-    in_turn = ((family_wise_p(combined[1:]) <= ALPHA) & (low[1:] > 0)).any(axis=1)
+    alike = stratified.alike
+    in_turn_p = conditional_p(combined[1:], [rows[1:] for rows in alike.values()])
+    testable = ~np.isnan(low[1:])
+    testable[:, list(stratified.inseparable)] = False
+    in_turn = ((in_turn_p <= ALPHA) & (low[1:] > 0) & testable).any(axis=1)
     n = len(in_turn)
-    size = float(in_turn.mean()) if n else math.nan
+    size = float(in_turn.mean()) if testable.any() else math.nan
     labels = labellings.labels[0]
     table = xr.Dataset(
         {
             "signature_difference": ("category", difference[0]),
             **{name: ("category", values[0]) for name, values in zip(TESTS, statistics, strict=True)},
             "combined": ("category", combined[0]),
-            "p": ("category", family_wise_p(combined)[0]),
+            "p": ("category", conditional_p(combined, alike.values())[0]),
             "maximum": ("relabelling", maxima(combined)[1:]),
             "specificity": ("category", specificity[0]),
             "specificity_low": ("category", low[0]),
             "specificity_high": ("category", high[0]),
             "coincide": ", ".join(stratified.coincide),
+            "among": ", ".join(name for name, rows in alike.items() if rows[0]),
             "inseparable": (
                 "category",
                 np.array(
@@ -72,7 +77,7 @@ def relabelling_table(
             ),
             "supported_in_turn": ("relabelling", in_turn),
             "size": size,
-            "size_error": math.sqrt(size * (1 - size) / n) if n else math.nan,
+            "size_error": _error(size, n),
             "smallest_p": 1 / (n + 1),
             "n_possible": float(labellings.possible),
             "unit_of_task": ("task", labellings.units),
@@ -87,6 +92,12 @@ def relabelling_table(
     )
     verdicts = [verdict(row) for _, row in by_category(table)]
     return table.assign(verdict=("category", np.array(verdicts, dtype=str)))
+
+
+def _error(share: float, n: int) -> float:
+    """Standard error of a share of `n`, with two of either outcome added: above 0 also where the share is 0 or 1."""
+    share = (share * n + 2) / (n + 4)
+    return math.sqrt(share * (1 - share) / (n + 4))
 
 
 def verdict(row: xr.Dataset) -> str:

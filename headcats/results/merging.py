@@ -31,7 +31,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
     """Join results of one plan and one model into a new folder: the union of their tasks and methods.
 
     A joint method is joined from its finished parts (relations, seeds): the union of those too. The suite, which the
-    prompts of every task depend on, is the same in all folders. Tests, robustness, attention and pages are of one
+    prompts of every task depend on, is the same in all folders. Tests, attention and pages are of one
     folder each, and are not taken along.
 
     Args:

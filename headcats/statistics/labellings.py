@@ -16,7 +16,7 @@ LEAST_LABELLINGS = 20
 
 @dataclass(frozen=True)
 class Labellings:
-    """Labels of tasks, and others that are as likely if labels mean nothing."""
+    """Divisions of the tasks into categories: the true labels first, then drawn ones."""
 
     # place of every task's category, the true labels first; no two rows divide the tasks alike
     labels: Int[np.ndarray, "labelling task"]
@@ -36,7 +36,7 @@ class Labellings:
 
     @property
     def unit_labels(self) -> Int[np.ndarray, "labelling unit"]:
-        """Labels of the units."""
+        """Label of every unit."""
         return self.labels[:, np.unique(self.units, return_index=True)[1]]
 
     @property
@@ -44,13 +44,10 @@ class Labellings:
         """1 where a unit has the label."""
         return _indicators(self.unit_labels, self.n_categories)
 
-    def distinct_sources(
-        self, counted: Bool[np.ndarray, "labelling task category"]
-    ) -> Int[np.ndarray, "labelling category"]:
-        """Number of independent sources of every category's tasks that are `counted`."""
-        of_source = _indicators(self.sources, int(self.sources.max(initial=-1)) + 1)
-        present = self.members[: len(counted)] * counted
-        return (np.einsum("ltc,ts->lsc", present, of_source, optimize=True) > 0).sum(axis=1)
+    @property
+    def tasks_of_sources(self) -> Float[np.ndarray, "task source"]:
+        """1 where a task belongs to a source."""
+        return _indicators(self.sources, int(self.sources.max(initial=-1)) + 1)
 
     @property
     def tasks_of_units(self) -> Float[np.ndarray, "task unit"]:

@@ -129,13 +129,13 @@ def test_compare(headcats, answered, results, tmp_path):
     assert {row["category"] for row in found["pairs"]} == {"Knowledge", "Linguistic", "Algorithmic"}
     assert found["replicated"][0]["any"] == ["L0H0"]
     assert found["methods"] is found["differences"] is None
-    assert found["files"] == {"saved": str(folder / "evidence" / "robustness"), "csv": "pairs.csv"}
+    assert found["files"] == {"csv": "pairs.csv"}
     second = shutil.copytree(folder, tmp_path / "second")
     headcats("compare", folder, second).check_one_message("the same results as r")
     change_manifest(second, lambda stored: stored.update(created="another time"))
     two = answered("compare", folder, second, "--method", "mean_ablation")
     assert two["differences"] == {}
-    assert two["files"] == {}, "not saved"
+    assert two["files"] == {}
 
 
 def test_evidence_and_its_figure(headcats, answered, results, counting_run, evidence_asked, tmp_path):

@@ -76,17 +76,17 @@ class Damage:
     mean: float
     everywhere: bool = True
 
-    def measured(self, model, batches, sets, *, category_of, **options):
-        """As `measure_tasks`, of heads by their layer: those of layer 0 serve the first category."""
-        draw, first = np.random.default_rng(0), next(iter(category_of.values()))
+    def measured(self, model, batches, sets, *, reference: dict[str, str], **options):
+        """As `measure_tasks`; heads of layer 0 serve the first category, which the `reference` names."""
+        draw, first = np.random.default_rng(0), next(iter(reference.values()))
         damages = {}
         for task, of_task in sets.items():
             ordered = sorted({tuple(sorted(heads)) for heads in of_task if heads})
-            serves = [self.everywhere or (heads[0].layer == 0) == (category_of[task] == first) for heads in ordered]
+            serves = [self.everywhere or (heads[0].layer == 0) == (reference[task] == first) for heads in ordered]
             drop = draw.normal(0, 0.001, (N, len(ordered))) + self.mean * np.array(serves)
             columns = {heads: place for place, heads in enumerate(ordered)}
             queries = tuple(f"{task} {place}" for place in range(N))
-            damages[task] = TaskDamage(task, category_of[task], drop, np.ones(N), queries, columns)
+            damages[task] = TaskDamage(drop, np.ones(N), queries, columns)
         return damages, {}
 
 
@@ -102,7 +102,7 @@ def test_a_test_of_few_tasks_has_a_report(headcats, monkeypatch, sizes, damage, 
     tasks = {f"{kind[0]}{place}": kind for kind, size in zip(KINDS, sizes, strict=False) for place in range(size)}
     written_run(Path("r"), MEMBERS, tasks=tasks)
     nothing = dict.fromkeys(tasks, ())
-    held = HeldOut(nothing, tasks, {task: "shared" if shared else task for task in tasks}, nothing, (), {}, None)
+    held = HeldOut(nothing, tasks, {task: "shared" if shared else task for task in tasks}, nothing, (), {}, tasks)
     monkeypatch.setattr(evidence_run, "restored_model", lambda *given: SimpleNamespace(n_heads={0: 4, 1: 4}))
     monkeypatch.setattr(evidence_run, "restored_study", lambda *given: None)
     monkeypatch.setattr(evidence_run, "held_out_prompts", lambda *given, **options: held)

@@ -69,7 +69,6 @@ def test_properties_that_leave_fewer_than_twenty_labellings_cannot_be_told_from_
 @pytest.mark.parametrize(
     ("labels", "values"),
     [
-        (LABELS, [None, *(f"template {label}" for label in LABELS[1:])]),  # not known of every task
         (LABELS, ["template"] * 20),
         (LABELS, [2] * 20),
         (np.zeros(5, dtype=int), "abcde"),
@@ -78,6 +77,28 @@ def test_properties_that_leave_fewer_than_twenty_labellings_cannot_be_told_from_
 def test_what_cannot_go_together_with_labels_is_not_named(labels, values):
     found = stratified(labels, template=values)
     assert (found.coincide, found.inseparable) == ((), {})
+
+
+def test_labellings_that_go_with_a_property_most_are_a_fifth_of_all_with_the_true_one_if_it_does():
+    lengths = np.arange(20) * 7 % 20 + 1.0 * LABELS
+    made = stratified(length=lengths.tolist(), same=[1.0] * 20)
+    assert made.coincide == ()
+    rows = made.alike["length"]
+    assert set(made.alike) == {"length"}
+    assert 40 <= rows[1:].sum() <= 45, "more where labellings tie"
+
+    def spread(labels):
+        return np.var([lengths[labels == label].mean() for label in set(labels.tolist())])
+
+    # By ranks, not by values: nearly the same order.
+    spreads = np.array([spread(labels) for labels in made.labellings.labels])
+    assert spreads[rows].mean() > 2 * spreads[~rows].mean()
+    assert rows[0]
+    assert not stratified(length=np.arange(20) * 7 % 20).alike["length"][0]
+
+
+def test_few_labellings_are_all_counted():
+    assert stratified(np.repeat([0, 1], 3), n=200, length=[1.0, 2, 5, 3, 4, 6]).alike == {}
 
 
 def test_tasks_of_one_source_count_once():

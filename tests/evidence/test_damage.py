@@ -27,7 +27,7 @@ def material():
 @pytest.mark.parametrize("positions", ["last", "all"])
 def test_it_is_what_joint_sweeps_give(material, positions):
     model, held, reference = material
-    found = measure_damage(model, [held], SETS, category="Knowledge", reference=reference, positions=positions)
+    found = measure_damage(model, [held], SETS, reference=reference, positions=positions)
     ds = (
         joint_sweep(
             model,
@@ -44,7 +44,6 @@ def test_it_is_what_joint_sweeps_give(material, positions):
     )
     expected = (ds.clean - ds.patched).mean("prompt") / (ds.clean - ds.corrupted).mean()
     np.testing.assert_allclose(found.shares(SETS), expected, atol=1e-5)
-    assert found.task == "knowledge0"
     assert (np.diff(found.shares(SETS[:3])) > 0).all()
 
 
@@ -53,7 +52,7 @@ def test_damage_by_heads_that_add_up_adds_up(material):
     # The answer's logit is 6 above the distractor's, where log-probability is saturated.
     model = adapt(planted_model(OWN, n_layers=N_LAYERS, written=0.005, read=18.2))
     heads = [(Head(layer, 0),) for layer in range(3)]
-    found = measure_damage(model, [held], [*heads, sum(heads, ())], category="", reference=reference, positions="last")
+    found = measure_damage(model, [held], [*heads, sum(heads, ())], reference=reference, positions="last")
     assert found.gap.mean() == pytest.approx(12, abs=0.2)
     assert found.shares([sum(heads, ())]) == pytest.approx(0.5, abs=0.02)
     assert found.shares(heads).sum() == pytest.approx(0.5, abs=0.02)
@@ -61,16 +60,16 @@ def test_damage_by_heads_that_add_up_adds_up(material):
 
 def test_prompts_of_several_lengths_are_one_task(material):
     model, held, reference = material
-    whole = measure_damage(model, [held], SETS, category="", reference=reference, positions="last")
+    whole = measure_damage(model, [held], SETS, reference=reference, positions="last")
     parts = [held.select(range(8)), held.select(range(8, len(held)))]
-    split = measure_damage(model, parts, SETS, category="", reference=reference, positions="last")
+    split = measure_damage(model, parts, SETS, reference=reference, positions="last")
     np.testing.assert_allclose(split.shares(SETS), whole.shares(SETS), atol=1e-6)
     assert split.items == whole.items
 
 
 def test_sets_in_any_order_and_the_empty_set(material):
     model, held, reference = material
-    found = measure_damage(model, [held], [*SETS, ()], category="", reference=reference, positions="last")
+    found = measure_damage(model, [held], [*SETS, ()], reference=reference, positions="last")
     assert found.shares([()]).tolist() == [0.0]
     np.testing.assert_array_equal(found.shares([SETS[1][::-1]]), found.shares([SETS[1]]))
     assert len(found.columns) == len(SETS)
@@ -78,7 +77,7 @@ def test_sets_in_any_order_and_the_empty_set(material):
 
 def test_what_cannot_be_measured_says_why(material):
     model, held, reference = material
-    options = {"category": "", "reference": reference, "positions": "last"}
+    options = {"reference": reference, "positions": "last"}
     with pytest.raises(DataError, match="n_prompts"):
         measure_damage(model, [], SETS, **options)
     blind = PromptBatch(**{**vars(held), "clean": held.corrupted})
@@ -93,19 +92,19 @@ def test_prompts_with_unknown_roles_are_left_out_until_they_are_most(material):
     odd = ("bos", "slot1", "slot2", "elsewhere")
     labels = tuple(odd if place < 6 else one for place, one in enumerate(held.labels))
     few = PromptBatch(**{**vars(held), "labels": labels, "corrupted_labels": labels})
-    found = measure_damage(model, [few], SETS, category="", reference=reference, positions="all")
+    found = measure_damage(model, [few], SETS, reference=reference, positions="all")
     assert len(found.gap) == len(held) - 6
-    half = measure_damage(model, [few.select(range(12))], SETS, category="", reference=reference, positions="all")
+    half = measure_damage(model, [few.select(range(12))], SETS, reference=reference, positions="all")
     assert len(half.gap) == 6
     with pytest.raises(DataError, match="elsewhere"):
-        measure_damage(model, [few.select(range(11))], SETS, category="", reference=reference, positions="all")
-    at_last = measure_damage(model, [few], SETS, category="", reference=reference, positions="last")
+        measure_damage(model, [few.select(range(11))], SETS, reference=reference, positions="all")
+    at_last = measure_damage(model, [few], SETS, reference=reference, positions="last")
     assert len(at_last.gap) == len(held)  # the last token is matched whatever its role
 
 
 def test_no_sets_still_give_the_gap(material):
     model, held, reference = material
-    found = measure_damage(model, [held], [], category="", reference=reference, positions="last")
+    found = measure_damage(model, [held], [], reference=reference, positions="last")
     assert found.gap.mean() > 0
     assert found.drop.shape == (len(held), 0)
 

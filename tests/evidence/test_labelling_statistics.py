@@ -131,14 +131,14 @@ def test_limits_by_hand():
     )
 
 
-def plain_limits(damage, units, labels):
+def plain_limits(damage, sources, labels):
     """The same for one labelling, with loops."""
     n = damage.shape[1]
     cells = {
         (own, heads): np.array([
-            np.nanmean(damage[units == unit, heads])
-            for unit in np.unique(units[labels == own])
-            if not np.isnan(damage[units == unit, heads]).all()
+            np.nanmean(damage[(sources == source) & (labels == own), heads])
+            for source in np.unique(sources[labels == own])
+            if not np.isnan(damage[(sources == source) & (labels == own), heads]).all()
         ])
         for own in range(n) for heads in range(n)
     }  # fmt: skip
@@ -162,14 +162,29 @@ def plain_limits(damage, units, labels):
 
 
 def test_limits_of_every_labelling_are_those_of_plain_loops():
-    labels, sources = np.array([0] * 5 + [1] * 4 + [2] * 3), np.array([0, 0, 1, 2, 3, 4, 5, 6, 7, 7, 8, 9])
+    labels, sources = np.array([0] * 5 + [1] * 4 + [2] * 3), np.array([0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8])
     drawn = draw_labellings(labels, sources, n_categories=3, n=8, seed=0)
     damage = np.random.default_rng(0).normal(0.2, 0.1, (9, 12, 3))
     damage[:, 4] = damage[:, 1, 2] = np.nan
     found = specificity_limits(damage, drawn)[1]
     assert np.isfinite(found).any(axis=(0, 1)).all()
     for place, (values, row) in enumerate(zip(damage, drawn.labels, strict=True)):
-        np.testing.assert_allclose(found[:, place], plain_limits(values, drawn.units, row))
+        np.testing.assert_allclose(found[:, place], plain_limits(values, sources, row))
+
+
+def test_tasks_of_one_source_are_one_replicate_of_each_of_its_categories():
+    """Two sources in both categories, and two of its own for each: four tasks of a shared one say as much as one."""
+    labels, sources = np.array([0] * 10 + [1] * 10), np.array([0] * 4 + [1] * 4 + [2, 3] + [0] * 4 + [1] * 4 + [4, 5])
+    damage = np.random.default_rng(1).normal(0, 0.1, (6, 2))[sources] + 0.3 * (labels[:, None] == np.arange(2))
+    kept = [0, 4, 8, 9, 10, 14, 18, 19]
+    whole, few = (
+        specificity_limits(damage[None, places], draw_labellings(
+            labels[places], sources[places], n_categories=2, n=1, seed=0
+        ))
+        for places in (list(range(20)), kept)
+    )  # fmt: skip
+    np.testing.assert_allclose(whole[0], few[0])
+    np.testing.assert_allclose(whole[1], few[1])
 
 
 def test_the_lower_limit_is_seldom_above_the_truth_of_skewed_effects():

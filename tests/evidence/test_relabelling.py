@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from headcats.evidence.relabelling import family_wise_p, maxima, mean_over, standardized
+from headcats.evidence.relabelling import conditional_p, family_wise_p, maxima, mean_over, standardized
 
 # Few values, so that there are ties, and cells without a number.
 STATISTICS = arrays(
@@ -32,6 +32,13 @@ def test_every_labelling_would_be_called_equally_often():
     """Exact: over all labellings as the observed one, p <= a holds for at most a share of a."""
     p = family_wise_p(np.random.default_rng(0).normal(size=(200, 4))).min(axis=1)
     assert [(p <= level).mean() for level in (0.05, 0.1, 0.5)] == [0.05, 0.1, 0.5]
+
+
+def test_among_labellings_that_are_alike_only_these_count():
+    statistic = np.array([[4.0], [3.0], [2.0], [1.0], [5.0]])
+    alike = [np.array([True, False, True, False, False]), np.array([False, True, False, False, True])]
+    assert conditional_p(statistic, []).ravel().tolist() == [0.4, 0.6, 0.8, 1.0, 0.2]
+    assert conditional_p(statistic, alike).ravel().tolist() == [0.5, 1.0, 1.0, 1.0, 0.5]
 
 
 def test_statistics_of_unlike_categories_are_brought_to_one_scale():

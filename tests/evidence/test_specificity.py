@@ -23,7 +23,7 @@ def table_of(values, drawn, measured=None):
 
 
 def test_cells_by_hand_and_facts_of_the_prompts():
-    measured = {"t0": damage("t0", "A", lambda members: 0.5, [heads("L0H0")], n=7)}
+    measured = {"t0": damage(lambda members: 0.5, [heads("L0H0")], n=7)}
     table = table_of([[0.5, 0.1], [0.7, 0.3], [0.1, 0.4], [np.nan, np.nan]], labellings(2, 2, n=0), measured)
     np.testing.assert_allclose(table["damage"], [[0.6, 0.1], [0.2, 0.4]])
     assert table["n_sources"].values.tolist() == [2, 1]

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import logging
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -19,7 +18,7 @@ from headcats.base.errors import (
     unknown_name_message,
 )
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import judge_scores, read_scores
+from headcats.categories.map_tables import kept_judged
 from headcats.evidence.comparison.method_grid import IS_CONTROL
 from headcats.evidence.comparison.runs import TASKS, Runs, judge_each
 from headcats.results.declaration import approximation_label
@@ -27,9 +26,6 @@ from headcats.results.finding import line
 from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
 from headcats.scores.controls import control_blocks
-from headcats.scores.table import without_draws
-
-_log = logging.getLogger("headcats")
 
 # Differences that change how numbers are made; the others (name, revision, device) only say where.
 _MODEL_PARTS = ("model model_class", "model weight_processing", "model dtype")
@@ -85,7 +81,6 @@ def judge_protocols(runs: Runs, reading: MapSpec) -> JudgedProtocols:
     if not selected:
         raise _no_such_protocol(protocols, method=method, positions=positions, metric=metric)
     effects = [protocol for protocol in selected.values() if not protocol.control]
-    _log.info("Judging %s.", pluralize(len(effects), "protocol"))
     has_heads = any(protocol.label.unit == HEAD for protocol in effects)
 
     def judge(name: str) -> xr.Dataset:
@@ -94,10 +89,11 @@ def judge_protocols(runs: Runs, reading: MapSpec) -> JudgedProtocols:
             raise DataError(IS_CONTROL)
         if protocol.label.unit != HEAD and has_heads:
             raise DataError("its effects are of groups of heads, those of the others of single heads")
-        by = replace(reading, label=protocol.label, metric=protocol.metric, effect=protocol.effect)
-        # Agreement needs no resamples, and no data without effects.
-        table = judge_scores(without_draws(read_scores(runs[protocol.folder], by)), by)
-        plan = plans[protocol.folder]
+        run, plan = runs[protocol.folder], plans[protocol.folder]
+        by = replace(reading, label=protocol.label, metric=protocol.metric, effect=protocol.effect).resolve(run)
+        table = kept_judged(run, by)["members"]
+        if reason := table.attrs.get("not_judged"):
+            raise DataError(reason)
         return table.assign_attrs(plan=json.dumps(plan, ensure_ascii=False) if plan else "")
 
     members, not_judged, messages = judge_each(selected, judge)

@@ -17,14 +17,7 @@ from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.map_tables import kept_scores
 from headcats.evidence.comparison.method_grid import method_scores
-from headcats.reports.page.saved import (
-    Robustness,
-    Saved,
-    robustness_folder,
-    saved_attention,
-    saved_evidence,
-    saved_robustness,
-)
+from headcats.reports.page.saved import Saved, saved_attention, saved_evidence
 from headcats.reports.text.answer import (
     approximated,
     cautions,
@@ -127,11 +120,6 @@ class Material:
     def attention(self) -> Saved[dict[str, Any]]:
         """Where heads of each category look, as it is saved."""
         return saved_attention(self.run)
-
-    @cached_property
-    def robustness(self) -> Saved[Robustness]:
-        """Saved tables on protocols, for the rule of the map."""
-        return saved_robustness(self.run, robustness_folder(self.spec))
 
     @cached_property
     def mapped(self) -> str:

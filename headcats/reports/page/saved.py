@@ -1,4 +1,4 @@
-"""Content that other commands have saved in a results folder: evidence, robustness and attention.
+"""Content that other commands have saved in a results folder: evidence and attention.
 
 Each carries the state of the results that it was made of; it is shown beside these alone.
 """
@@ -19,26 +19,14 @@ from headcats.base.errors import HeadcatsError, StorageError
 from headcats.categories.map_spec import EVIDENCE, EVIDENCE_TABLES, MapSpec
 from headcats.evidence.verdicts import VERDICTS
 from headcats.reports.text.evidence import evidence_findings
-from headcats.results.block_files import slug
 from headcats.results.checksum import json_content_of, read_file
 from headcats.results.folder import ATTENTION
 from headcats.results.place import Place
 from headcats.results.run_results import STATE, RunResults
-from headcats.results.tables import MixedTablesError, as_written, check_set, read_table, read_whole, set_bytes
-from headcats.results.whole_file import check_path, write_whole
-from headcats.results.writer import held_for_writing
+from headcats.results.tables import MixedTablesError, as_written, check_set, read_table, read_whole
+from headcats.results.whole_file import check_path
 
 T = TypeVar("T")
-_AGREEMENT, _PROTOCOLS = "agreement.nc", "protocols"
-
-
-@dataclass(frozen=True)
-class Robustness:
-    """Dependence of the categories of one run on the protocol: `members` by protocol."""
-
-    agreement: xr.Dataset
-    members: Mapping[str, xr.Dataset]
-    left_out: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -66,7 +54,7 @@ def saved_evidence(run: RunResults) -> Saved[xr.DataTree]:
         try:
             check_path(test)
             if not any((test / f"{name}.nc").is_file() for name in EVIDENCE_TABLES):
-                continue  # it holds something else, such as robustness
+                continue  # it holds something else
             saved.contents[test.name] = read_whole(functools.partial(_tree, test, run), folder)
         except HeadcatsError as error:
             saved.problems[test.name] = without_place(error, folder)
@@ -110,65 +98,6 @@ def _tree(test: Path, run: RunResults) -> xr.DataTree:
         check_current(attrs if is_there else {}, reading.state(run), again=f"{again[:-1]}{flags}`")
         tree.attrs[STATE] = str(attrs[STATE])
     return tree
-
-
-def robustness_folder(reading: MapSpec) -> str:
-    """Where it lies within a results folder."""
-    return f"{EVIDENCE}/robustness{reading.judging_suffix}"
-
-
-def save_robustness(run: RunResults, subfolder: str, robustness: Robustness) -> None:
-    """Write that of a run into a subfolder of its folder, in place of what an earlier call wrote there."""
-    tables = dict[str, xr.Dataset]()
-    for place, (name, members) in enumerate(robustness.members.items()):
-        means = members.drop_dims([dim for dim in ("resample", "flip") if dim in members.dims])
-        tables[f"{_PROTOCOLS}/{place:03}-{slug(name)}.nc"] = means.assign_attrs(protocol=name)
-    # Last, since it says that the others are there: a call that is stopped leaves nothing that looks whole.
-    tables[_AGREEMENT] = robustness.agreement.assign_attrs(
-        left_out=json.dumps(dict(robustness.left_out), ensure_ascii=False),
-        tables=json.dumps(list(tables), ensure_ascii=False),
-        **{STATE: run.state(map(str, run.scored))},
-    )
-    assert run.place is not None
-    folder = run.place.folder
-    home, contents = folder / subfolder, set_bytes(tables)
-    with held_for_writing(folder, by="headcats compare"):
-        for name, data in contents.items():
-            write_whole(home / name, data)
-        for path in {*home.glob("*.nc"), *home.glob(f"{_PROTOCOLS}/*.nc")}:
-            if path.relative_to(home).as_posix() not in contents:
-                path.unlink(missing_ok=True)
-
-
-def saved_robustness(run: RunResults, subfolder: str) -> Saved[Robustness]:
-    """Robustness of a run, by the subfolder in which it was saved."""
-    saved = Saved[Robustness]({}, {})
-    if run.place is None:
-        return saved
-    home, folder = run.place.folder / subfolder, run.place.folder
-    try:
-        check_path(home)
-        if (home / _AGREEMENT).is_file():
-            saved.contents[subfolder] = read_whole(functools.partial(_robustness, home, folder, run), folder)
-    except StorageError as error:
-        saved.problems[subfolder] = without_place(error, folder)
-    return saved
-
-
-def _robustness(home: Path, folder: Path, run: RunResults) -> Robustness:
-    again = f"`headcats compare {shlex.quote(str(folder))}`"
-    agreement = read_table(home / _AGREEMENT, again=again)
-    check_current(agreement.attrs, run.state(map(str, run.scored)), again=again)
-    stored = [path.relative_to(home).as_posix() for path in sorted(home.rglob("*.nc")) if path.name != _AGREEMENT]
-    with as_written(str(home), again=again):
-        names = json.loads(agreement.attrs["tables"])
-        left_out = dict(json.loads(agreement.attrs["left_out"]))
-        if gone := sorted(set(names) - set(stored)):
-            raise MixedTablesError(f"{home} lacks {', '.join(gone)}. {again} makes it again.")
-    tables = {name: read_table(home / name, again=again) for name in names}
-    check_set([agreement, *tables.values()])
-    members = {str(table.attrs.get("protocol", name)): table for name, table in tables.items()}
-    return Robustness(agreement, members, left_out)
 
 
 def saved_attention(run: RunResults) -> Saved[dict[str, Any]]:

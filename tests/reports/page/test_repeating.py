@@ -43,7 +43,7 @@ def test_commands_take_a_folder_of_any_name_and_do_not_show_where_it_lies(
     assert tmp_path.name not in str(parts)
     shown = [part.text for part in parts if isinstance(part, Code)]
     commands = [shlex.split(text) for text in shown if text.startswith("headcats ")]
-    assert {command for _, command, *_ in commands} == {"evidence", "compare", "report"}
+    assert {command for _, command, *_ in commands} == {"evidence", "report"}
     for _, command, *arguments in commands:
         # Evidence is on scores, not on memberships.
         assert arguments == [folder.name, *(["--min-tasks", "1"] if command != "evidence" else [])]

@@ -2,17 +2,20 @@
 
 import json
 import logging
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import xarray as xr
 
-from headcats.base.errors import DamagedFileError, DataError
+from headcats.base.errors import DamagedFileError, DataError, StatisticsWarning
 from headcats.base.registry import lookup
-from headcats.categories.map_spec import EVIDENCE
+from headcats.categories.map_spec import EVIDENCE, MapSpec
+from headcats.evidence.comparison.agreement import agreement
+from headcats.evidence.comparison.protocols import judge_protocols
+from headcats.evidence.comparison.runs import named_runs
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Facts, Folded, Part, section
-from headcats.reports.page.saved import Robustness
 from headcats.reports.text.agreement import agreement_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
 from headcats.results.finding import Finding, line, note, templates
@@ -32,7 +35,7 @@ def evidence(material: Material) -> Iterator[Part]:
     # All of the suite: an older test may be of more categories than the map.
     categories = json.dumps(material.run.manifest.category_entries())
     for place, tree in enumerate(material.evidence):
-        yield from _whole(_test(tree, f"own_{place}", categories), EVIDENCE, command="evidence")
+        yield from _whole(_test(tree, f"own_{place}", categories), EVIDENCE)
     if not material.evidence:
         if material.spec.sign == "suppressing":
             yield line("evidence.helping_only")
@@ -47,25 +50,25 @@ def evidence(material: Material) -> Iterator[Part]:
 
 @section("Robustness: what does the map depend on?")
 def robustness(material: Material) -> Iterator[Part]:
-    """Show what `headcats compare` saved on protocols, or the command."""
+    """Agreement of all protocols of the run, of which the map is one."""
     if not material.tables:
         return
-    saved = material.robustness
-    for subfolder, problem in saved.problems.items():
-        yield _unusable(subfolder, problem)
-    for subfolder, robustness in saved.contents.items():
-        yield from _whole(_robustness(robustness, material.spec.sign), subfolder, command="compare")
-    if saved.contents or saved.problems:
+    if material.not_judged:
+        yield line("robustness.not_judged")
         return
-    yield line("robustness.not_judged" if material.not_judged else "robustness.missing")
-    if not material.not_judged:
-        yield Code(material.command("compare", "rule", "min-tasks", "sign"))
+    spec = material.spec
+    reading = MapSpec(rule=spec.rule, min_tasks=spec.min_tasks, sign=spec.sign)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)  # the map has given its own
+        protocols = judge_protocols(named_runs({"": material.run}), reading)
+    yield from agreement_findings(agreement(protocols.members, sign=spec.sign), protocols.left_out)
+    yield from replicate_findings(protocols.members, sign=spec.sign)
 
 
-def _whole(parts: Iterable[Part], folder: str, *, command: str) -> tuple[Part, ...]:
+def _whole(parts: Iterable[Part], folder: str) -> tuple[Part, ...]:
     """All parts; a note where the tables that they are of are not as they should be."""
     try:
-        with as_written("a table in it", again=f"`headcats {command}`"):
+        with as_written("a table in it", again="`headcats evidence`"):
             return tuple(parts)
     except (DamagedFileError, DataError) as error:  # the second by a figure
         return (_unusable(folder, str(error)),)
@@ -75,11 +78,6 @@ def _unusable(folder: str, problem: str) -> Finding:
     """The note on the page, and a warning to who makes it."""
     _log.warning("Not in the report: %s, as %s", folder, problem)
     return note("evidence.unusable", folder=folder, problem=problem)
-
-
-def _robustness(saved: Robustness, sign: str) -> Iterator[Part]:
-    yield from agreement_findings(saved.agreement, saved.left_out)
-    yield from replicate_findings(saved.members, sign=sign)
 
 
 def _test(tree: xr.DataTree, name: str, categories: str) -> Iterator[Part]:
