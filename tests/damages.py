@@ -1,12 +1,11 @@
 """Damages that were never measured: every set of heads costs what a test says it costs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
 
 from headcats.evidence.confounders import StratifiedLabellings
-from headcats.evidence.damage import TaskDamage
 from headcats.evidence.specificity import damage_table
 from headcats.evidence.verdicts import relabelling_table
 from headcats.models.head import Head
@@ -17,20 +16,6 @@ from headcats.sweeps.tree import HeadSet
 def heads(*names: str) -> HeadSet:
     """Heads by name."""
     return tuple(map(Head.parse, names))
-
-
-def damage(
-    cost: Callable[[HeadSet], float],
-    sets: Iterable[HeadSet],
-    *,
-    n: int = 12,
-) -> TaskDamage:
-    """Every prompt of a task loses `cost(heads)` of a gap of 2 nats."""
-    ordered = sorted(set(sets))
-    drop = np.tile([2.0 * cost(head_set) for head_set in ordered], (n, 1)).reshape(n, len(ordered))
-    items = tuple(f"item {place}" for place in range(n))
-    columns = {head_set: place for place, head_set in enumerate(ordered)}
-    return TaskDamage(drop, np.full(n, 2.0), items, columns)
 
 
 def labellings(*sizes: int, n: int = 200) -> Labellings:
@@ -65,5 +50,5 @@ def tables(
     chosen = {name: dict.fromkeys(categories, heads("L0H0")) for name in names}
     cosines = 0.8 * (true[:, None] == true) if cosines is None else cosines
     tested = relabelling_table(cosines, damages, stratified, tasks=names, categories=categories)
-    table = damage_table(damages[0], stratified, chosen, {}, categories=categories)
+    table = damage_table(damages[0], stratified, chosen, categories=categories)
     return tested.assign(damaged=("task", ~np.isnan(damages).all(axis=(0, 2)))), table

@@ -49,9 +49,7 @@ class Bench:
             self._measure(task, sets)
         shares = {task: np.array([self.damages[task][heads] for heads in sets]) for task, (sets, _) in chosen.items()}
         return outcomes(
-            tested_categories(study.effects, study.stratified, chosen, shares, categories=self.categories, measured={})[
-                0
-            ]
+            tested_categories(study.effects, study.stratified, chosen, shares, categories=self.categories)[0]
         )
 
     def _measure(self, task: str, sets: list[HeadSet]) -> None:

@@ -350,7 +350,7 @@ def of_truth(truth: Truth, study: LabelStudy, rng: Generator) -> dict[str, Any]:
         for place, (task, (sets, _)) in enumerate(chosen.items())
     }
     names = CATEGORIES[:n_categories]
-    tested, _ = tested_categories((chosen_on, matched), stratified, chosen, shares, categories=names, measured={})
+    tested, _ = tested_categories((chosen_on, matched), stratified, chosen, shares, categories=names)
     return outcomes(tested)
 
 

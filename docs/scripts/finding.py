@@ -16,7 +16,7 @@ from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import scored_map
 from headcats.figures.static.svg import svg
 from headcats.reports.page.saved import saved_evidence
-from headcats.reports.text.answer import contradictions, headline, shared_pairs
+from headcats.reports.text.answer import contradictions, headline
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 
@@ -32,10 +32,7 @@ def facts(result: MapResult, run: Path) -> list[str]:
     """What the lines below the picture say, also of the verdicts where `headcats evidence` has been run."""
     verdicts = {verdict for tree in _tests(run).values() for verdict in verdicts_of(tree).values()}
     specific, other = (finding.fields for finding in contradictions(result))
-    (shared,) = (finding.fields for finding in shared_pairs(result))
     return [
-        "Categories share {n} heads (sum over pairs), the same tasks under other labels {mean:.1f} "
-        "({low:.0f} to {high:.0f}; p {p:.2g})".format(**shared),
         f"Task-specific effects leave {specific['left']} of these {specific['n']} memberships{specific['left_open']}",
         f"{other['method']} names {other['both']} of them{other['left_open']} and {other['others']} others",
         *(f"all four categories are {verdict}" for verdict in verdicts),

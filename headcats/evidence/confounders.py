@@ -1,14 +1,18 @@
 """Properties of tasks that go together with their labels, and may explain a category besides its name."""
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import scipy
 from jaxtyping import Bool, Float, Int
 
+from headcats.base.errors import DataError
 from headcats.evidence.relabelling import ALPHA, family_wise_p, mean_over, standardized
+from headcats.results.records import TaskRecord
 from headcats.statistics.labellings import LEAST_LABELLINGS, Labellings, draw_labellings
 
 _N_STRATA = 3  # of a number, within which labels are exchanged
@@ -16,9 +20,54 @@ _ALL_VARIANCE = 1 - 1e-9  # share of a property that is the same within every ca
 _NOTABLE_PART = 5  # a property in the largest fifth of its shares of variance may explain some of a category
 _FEWEST_ALIKE = 39  # labellings beside the true one, of which p can reach .025
 
+_RELABELLINGS = 200  # of records, as `hc.run_evidence` draws by default
+_OF_RECORDS: Mapping[str, Callable[[TaskRecord], Any]] = {
+    "template": attrgetter("template"),
+    "corruption": attrgetter("corruption"),
+    "prompt length": attrgetter("prompt_tokens"),
+    "answer length": attrgetter("answer_tokens"),
+    "accuracy": attrgetter("accuracy"),
+}
+
 Value = str | float | Collection[str]
 Covariates = Mapping[str, Sequence[Value]]
 """Name of a property -> its value for every task: a name, a number, or several names."""
+
+
+def covariates_of(records: Mapping[str, TaskRecord]) -> dict[str, dict[str, Value]]:
+    """Property -> task -> its value; a DataError for records that lack one."""
+    known: dict[str, dict[str, Value]] = {}
+    for task, record in records.items():
+        # A task and its distractors are told from each other, so both are of one pool.
+        values = {name: of(record) for name, of in _OF_RECORDS.items()}
+        values["distractor tasks"] = {task, *record.distractors}
+        if lacking := [name for name, value in values.items() if value is None]:
+            raise DataError(
+                f"The results do not say the {lacking[0]} of {task}, which could explain a category: run it again."
+            )
+        for name, value in values.items():
+            known.setdefault(name, {})[task] = value
+    return known
+
+
+def beforehand(records: Mapping[str, TaskRecord]) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """Category -> properties that it cannot be told from, and all that labels go together with, before any effect.
+
+    Nothing where the sources of tasks are unknown.
+    """
+    if not all(record.independent_source for record in records.values()):
+        return {}, ()
+    tasks, categories = list(records), list(dict.fromkeys(record.category for record in records.values()))
+    found = stratified_labellings(
+        np.array([categories.index(record.category) for record in records.values()]),
+        np.unique([record.independent_source for record in records.values()], return_inverse=True)[1],
+        None,
+        {name: [of_task[task] for task in tasks] for name, of_task in covariates_of(records).items()},
+        n_categories=len(categories),
+        n=_RELABELLINGS,
+        seed=0,
+    )
+    return {categories[place]: names for place, names in found.inseparable.items()}, found.coincide
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,6 @@ class TaskDamage:
 
     drop: Float[np.ndarray, "prompt set"]  # clean minus ablated, positive = the heads help
     gap: Float[np.ndarray, " prompt"]  # clean minus corrupted
-    items: tuple[str, ...]  # query of each prompt
     columns: Mapping[HeadSet, int] = field(repr=False)
 
     def shares(self, sets: Sequence[HeadSet]) -> Float[np.ndarray, " set"]:
@@ -72,16 +71,16 @@ def measure_damage(
             "with a smaller n_prompts or with more pairs, or append more finished prompts to the list of the run and "
             "name that suite with --suite (suite=...)"
         )
-    items = tuple(item for batch in used for item in batch.items)
+    items = np.array([item for batch in used for item in batch.items])
     gap = np.concatenate(gaps)
-    mean, low, _ = mean_interval(gap, np.array(items))
+    mean, low, _ = mean_interval(gap, items)
     if not low > 0:
         interval = "unknown with a single query item" if np.isnan(low) else f"95 % interval from {low:.2f}"
         raise DataError(
             f"the held-out prompts show no clear gap between clean and corrupted ({METRIC} {mean:.2f}, {interval})"
         )
     columns = {heads: place for place, heads in enumerate(ordered)}
-    return TaskDamage(np.concatenate(drops), gap, items, columns)
+    return TaskDamage(np.concatenate(drops), gap, columns)
 
 
 def measure_tasks(

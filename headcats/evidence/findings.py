@@ -1,6 +1,6 @@
-"""What the test of the categories shows, as findings."""
+"""Findings of the test of the categories."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -11,16 +11,23 @@ from headcats.evidence.verdicts import INCONCLUSIVE
 from headcats.results.finding import Finding, by_category, line
 from headcats.statistics.labellings import LEAST_LABELLINGS
 
+_CORRUPTIONS = {"corruption", "distractor tasks"}
+
 
 def coincidences(table: xr.Dataset) -> Iterator[Finding]:
     """Properties of tasks that go together with labels: those that cannot be told from them, and the others."""
-    left = {name: list(filter(None, row["inseparable"].item().split(", "))) for name, row in by_category(table)}
-    inseparable = list(dict.fromkeys(name for names in left.values() for name in names))
+    of_category = {name: tuple(filter(None, row["inseparable"].item().split(", "))) for name, row in by_category(table)}
+    yield from coincidence_findings(of_category, list(filter(None, table["coincide"].item().split(", "))))
+
+
+def coincidence_findings(of_category: Mapping[str, Sequence[str]], coincide: Sequence[str]) -> Iterator[Finding]:
+    """The same; `of_category` has for every category what it cannot be told from, perhaps nothing."""
+    inseparable = list(dict.fromkeys(name for names in of_category.values() for name in names))
     if inseparable:
-        categories = [name for name, names in left.items() if names]
-        among = line("evidence.among", categories=categories) if len(categories) < len(left) else None
-        yield line("evidence.coincide", properties=inseparable, among=among)
-    coincide = filter(None, table["coincide"].item().split(", "))
+        categories = [name for name, names in of_category.items() if names]
+        among = line("evidence.among", categories=categories) if len(categories) < len(of_category) else None
+        remedy = line("evidence.remedy") if set(inseparable) & _CORRUPTIONS else None
+        yield line("evidence.coincide", properties=inseparable, among=among, remedy=remedy)
     if others := [name for name in coincide if name not in inseparable]:
         yield line("evidence.within", properties=others)
 
@@ -44,12 +51,19 @@ def verdict_findings(table: xr.Dataset, damage: xr.Dataset) -> list[Finding]:
         ]
     findings = list(coincidences(table))
     for name, row in by_category(table):
-        if np.isnan(row["combined"].item()):
+        if names := row["inseparable"].item():
+            reason = line("evidence.inseparable", properties=names.split(", "))
+            findings.append(line("evidence.untested", category=name, verdict=INCONCLUSIVE, reason=reason))
+        elif np.isnan(row["combined"].item()):
             findings.append(line("evidence.untested", category=name, verdict=INCONCLUSIVE, reason=_why_untested(row)))
         else:
             findings.append(_tested(row, damage.sel(category=name), name))
+    if among := table["among"].item():
+        findings.append(line("evidence.conditional", properties=among.split(", ")))
     size, error = table["size"].item(), table["size_error"].item()
-    return [*findings, line("evidence.size", n=n - 1, size=size, error=error, tasks=tasks, sources=sources)]
+    if not np.isnan(size):
+        findings.append(line("evidence.size", n=n - 1, size=size, error=error, tasks=tasks, sources=sources))
+    return findings
 
 
 def _why_untested(row: xr.Dataset) -> Finding:
@@ -74,9 +88,6 @@ def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
         "evidence.tested_category",
         category=name,
         verdict=row["verdict"].item(),
-        inseparable=line("evidence.inseparable", properties=row["inseparable"].item())
-        if row["inseparable"].item()
-        else None,
         p=row["p"].item(),
         alike=line("evidence.more_alike" if row["signature_difference"] > 0 else "evidence.less_alike"),
         likeness=abs(row["signature_difference"].item()),

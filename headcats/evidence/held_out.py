@@ -89,9 +89,7 @@ def examine(
     if not measured:
         raise DataError(_nothing_tested(left_out))
     shares = {task: measured[task].shares(chosen[task][0]) for task in measured}
-    tested, table = tested_categories(
-        study.effects, study.stratified, chosen, shares, categories=categories, measured=measured
-    )
+    tested, table = tested_categories(study.effects, study.stratified, chosen, shares, categories=categories)
     undamaged = [task for task in measured if any(chosen[task][0]) and not tested["damaged"].sel(task=task)]
     nodes = {"relabelling": tested, "specificity": table}
     findings = [

@@ -1,7 +1,7 @@
 """Chance that a category is supported, before anything is run: from simulated studies with tasks that differ."""
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -41,12 +41,20 @@ def chance_of_support(n_sources: int, *, n_categories: int, n_items: float) -> f
     return float(np.interp(n_categories, CATEGORIES, by_items))
 
 
-def power_findings(sources: Mapping[str, int], n_items: Iterable[float]) -> list[Finding]:
-    """Chances that `headcats evidence` supports each category, by its sources and the query items of every task."""
+def power_findings(
+    sources: Mapping[str, int], n_items: Iterable[float], *, inseparable: Collection[str] = ()
+) -> list[Finding]:
+    """Chances that `headcats evidence` supports each category, by its sources and the query items of every task.
+
+    None for categories that are `inseparable` from a property of their tasks.
+    """
     items = [n for n in n_items if n]
     if len(sources) < 2 or not items:
         return []
     chance = functools.partial(chance_of_support, n_categories=len(sources), n_items=float(np.median(items)))
-    each = [line("power.category", category=category, n=n, chance=chance(n)) for category, n in sources.items()]
+    testable = {category: n for category, n in sources.items() if category not in inseparable}
+    if not testable:
+        return []
+    each = [line("power.category", category=category, n=n, chance=chance(n)) for category, n in testable.items()]
     enough = chance(ENOUGH)
     return [line("power.chances", categories=each, effect=TYPICAL, n=ENOUGH, enough=enough)]

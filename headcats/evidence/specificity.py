@@ -8,7 +8,6 @@ from jaxtyping import Float
 
 from headcats.evidence.chosen_heads import Chosen, damage_by_labelling
 from headcats.evidence.confounders import StratifiedLabellings
-from headcats.evidence.damage import TaskDamage
 from headcats.evidence.labelling_statistics import is_damaged, mean_of_sources, similarity, source_damage
 from headcats.evidence.verdicts import relabelling_table
 from headcats.sweeps.tree import HeadSet
@@ -32,7 +31,6 @@ def tested_categories(
     shares: Mapping[str, Float[np.ndarray, " set"]],
     *,
     categories: Sequence[str],
-    measured: Mapping[str, TaskDamage],
 ) -> tuple[xr.Dataset, xr.Dataset]:
     """The nodes `relabelling` and `specificity` (docs/schema.md) from effects of heads on both halves of the items."""
     damage = np.stack(
@@ -45,7 +43,7 @@ def tested_categories(
     damaged = is_damaged(damage)
     damage[:, ~damaged] = np.nan
     tasks = list(chosen)
-    table = damage_table(damage[0], stratified, heads_of_labels(chosen, categories), measured, categories=categories)
+    table = damage_table(damage[0], stratified, heads_of_labels(chosen, categories), categories=categories)
     tested = relabelling_table(similarity(*effects), damage, stratified, tasks=tasks, categories=list(categories))
     return tested.assign(damaged=("task", damaged)), table
 
@@ -54,7 +52,6 @@ def damage_table(
     damage: Float[np.ndarray, "task category"],
     stratified: StratifiedLabellings,
     heads: Mapping[str, Mapping[str, HeadSet]],
-    measured: Mapping[str, TaskDamage],
     *,
     categories: Sequence[str],
 ) -> xr.Dataset:
@@ -65,16 +62,12 @@ def damage_table(
     by_source = source_damage(damage[None], stratified.labellings)
     tasks, grid, per_task = list(heads), ("category", "target"), ("category", "task")
     names = [[" ".join(map(str, heads[task][name])) for task in tasks] for name in categories]
-    damages = [measured.get(task) for task in tasks]
     return xr.Dataset(
         {
             "damage": (grid, mean_of_sources(by_source)[0].T),
             "n_sources": ("category", np.diagonal((~np.isnan(by_source[0])).sum(axis=0))),
             "task_damage": (per_task, damage.T),
             "heads": (per_task, np.array(names, dtype=str)),
-            "gap": ("task", np.array([np.nan if each is None else each.gap.mean() for each in damages])),
-            "n_prompts": ("task", np.array([0 if each is None else len(each.gap) for each in damages])),
-            "n_items": ("task", np.array([0 if each is None else len(set(each.items)) for each in damages])),
         },
         coords={
             "category": list(categories),

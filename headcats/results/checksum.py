@@ -20,10 +20,6 @@ _MOST_BRACKETS = 2_000_000  # that open in JSON, where an object takes three byt
 _ENTRY = re.compile(r',\n"checksum":"([0-9a-f]{32})"(?=\s*\}\s*\Z)')
 
 
-class NoChecksumError(DamagedFileError):
-    """A file without its checksum: a part of one, or of an older format."""
-
-
 def read_file(path: Path) -> bytes:
     """The content of a file; an OSError for one that cannot be read, such as a pipe, which might never end."""
     return regular(path).read_bytes()
@@ -81,7 +77,7 @@ def json_content_of(data: bytes) -> bytes:
 
 def _verified(data: bytes, stated: str) -> bytes:
     if not stated:
-        raise NoChecksumError("it lacks its checksum, so it is not whole")
+        raise DamagedFileError("it lacks its checksum, so it is not whole")
     if checksum(data) != stated:
         raise DamagedFileError("its checksum does not fit its content: it was damaged, or changed by hand")
     return data

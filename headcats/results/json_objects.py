@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from headcats.base.errors import DamagedFileError, StorageError
-from headcats.results.checksum import NoChecksumError, json_content_of, read_file
+from headcats.results.checksum import json_content_of, read_file
 
-FORMAT = 5
+FORMAT = 6
 """Format of a results folder and of a series; a folder of another format is refused."""
 _FORMAT = re.compile(rb'\s*\{\s*"format":\s*(\d{1,9})\b')
 
@@ -25,12 +25,8 @@ def in_lines(value: Any, *, levels: int = 3) -> str:
 def read_object(path: Path) -> dict[str, Any]:
     """Read a JSON file with a checksum; OSError where that fails, and the errors of `parse_object`."""
     data = read_file(path)
-    try:
-        content = json_content_of(data)
-    except NoChecksumError:
-        check_format(data, source=str(path))
-        raise
-    return parse_object(content, source=str(path))
+    check_format(data, source=str(path))  # before the checksum, which other formats may lack
+    return parse_object(json_content_of(data), source=str(path))
 
 
 def parse_object(data: bytes, *, source: str) -> dict[str, Any]:

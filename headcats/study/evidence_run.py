@@ -5,7 +5,6 @@ import logging
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from headcats.base.errors import DataError, OptionError, StatisticsWarning, chec
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, resolve_tested
 from headcats.categories.map_tables import read_scores
+from headcats.evidence.confounders import covariates_of
 from headcats.evidence.held_out import HeldOut, Options, examine
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
@@ -33,14 +33,6 @@ from headcats.study.restore import check_order, check_prompts, restored_model, r
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 
-COVARIATES = {
-    "template": attrgetter("template"),
-    "corruption": attrgetter("corruption"),
-    "prompt length": attrgetter("prompt_tokens"),
-    "answer length": attrgetter("answer_tokens"),
-    "accuracy": attrgetter("accuracy"),
-}
-"""Property of tasks that may explain a category -> its value, of the record of a task."""
 _log = logging.getLogger("headcats")
 
 
@@ -188,12 +180,10 @@ def held_out_prompts(
             for task in tested
         },
         category_of={task.name: study.suite.category_of(task).name for task in study.suite.tasks},
-        source_of={task: run.independent_source(task) for task in tested},
-        linked={task: run.manifest.tasks[task].linked for task in tested},
+        source_of={task: study.sources.labels[task] for task in tested},
+        linked={task: study.sources.linked[task] for task in tested},
         grouped={task.name for task in study.suite.tasks if task.group},
-        covariates={name: {task: of(run.manifest.tasks[task]) for task in tested} for name, of in COVARIATES.items()}
-        # A task and its distractors are told from each other, so both are of one pool.
-        | {"distractors": {task: {task, *run.manifest.tasks[task].distractors} for task in tested}},
+        covariates=covariates_of({task: run.manifest.tasks[task] for task in tested}),
         reference=preparation.references.of(tested[0], "suite"),
     )
 

@@ -85,8 +85,7 @@ class Damage:
             serves = [self.everywhere or (heads[0].layer == 0) == (reference[task] == first) for heads in ordered]
             drop = draw.normal(0, 0.001, (N, len(ordered))) + self.mean * np.array(serves)
             columns = {heads: place for place, heads in enumerate(ordered)}
-            queries = tuple(f"{task} {place}" for place in range(N))
-            damages[task] = TaskDamage(drop, np.ones(N), queries, columns)
+            damages[task] = TaskDamage(drop, np.ones(N), columns)
         return damages, {}
 
 

@@ -94,7 +94,7 @@ def test_labellings_that_go_with_a_property_most_are_a_fifth_of_all_with_the_tru
     spreads = np.array([spread(labels) for labels in made.labellings.labels])
     assert spreads[rows].mean() > 2 * spreads[~rows].mean()
     assert rows[0]
-    assert not stratified(length=np.arange(20) * 7 % 20).alike["length"][0]
+    assert not stratified(length=(np.arange(20) * 7 % 20).tolist()).alike["length"][0]
 
 
 def test_few_labellings_are_all_counted():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from damages import by_agreement, labellings, tables
 
-from headcats.evidence.findings import verdict_findings
+from headcats.evidence.findings import coincidence_findings, verdict_findings
 from headcats.evidence.verdicts import INCONCLUSIVE, SUPPORTED
 from headcats.statistics.labellings import draw_labellings
 
@@ -27,7 +27,6 @@ def test_a_category_that_is_supported(pair):
     assert fields["cost"] - fields["elsewhere"] == pytest.approx(fields["difference"])
     assert (fields["alike"].id, fields["likeness"]) == ("evidence.more_alike", pytest.approx(0.8))
     assert fields["limits"].fields["low"] < fields["difference"] < fields["limits"].fields["high"]
-    assert fields["inseparable"] is None
     size = findings[-1].fields
     assert (size["n"], size["tasks"], size["sources"]) == (200, 12, 12)
     assert (size["size"], size["error"]) == (pair[0]["size"], pair[0]["size_error"])
@@ -58,13 +57,24 @@ def test_two_sources_of_its_own_are_too_few_for_limits(pair):
 def test_properties_that_labels_go_together_with_come_first():
     drawn = labellings(4, 4, 4)
     left = {0: ("template", "prompt length"), 1: ("template",)}
-    told = {"coincide": ("template", "prompt length", "accuracy"), "inseparable": left}
-    first, second, *categories, _ = verdict_findings(*tables(drawn, by_agreement(drawn), **told))
+    named = {"coincide": ("template", "prompt length", "accuracy"), "inseparable": left}
+    first, second, *categories, size = verdict_findings(*tables(drawn, by_agreement(drawn), **named))
     assert (first.id, first.fields["among"].fields["categories"]) == ("evidence.coincide", ["A", "B"])
-    assert first.fields["properties"] == ["template", "prompt length"]
+    assert (first.fields["properties"], first.fields["remedy"]) == (["template", "prompt length"], None)
     assert (second.id, second.fields["properties"]) == ("evidence.within", ["accuracy"])
     assert [finding.fields["verdict"] for finding in categories] == [INCONCLUSIVE, INCONCLUSIVE, SUPPORTED]
-    assert categories[0].fields["inseparable"].fields["properties"] == "template, prompt length"
+    reason = categories[0].fields["reason"]
+    assert (reason.id, reason.fields["properties"]) == ("evidence.inseparable", ["template", "prompt length"])
+    assert size.id == "evidence.size", "of the third"
+    (only, *_) = coincidence_findings({"A": ["distractor tasks"], "B": ["distractor tasks"]}, ["distractor tasks"])
+    assert (only.fields["among"], only.fields["remedy"].id) == (None, "evidence.remedy")
+
+
+def test_properties_that_p_holds_beside_are_named_and_no_size_of_what_nothing_could_pass(pair):
+    table, damage = copied(pair)
+    findings = verdict_findings(table.assign(among="accuracy, template", size=np.nan), damage)
+    assert findings[-1].fields["properties"] == ["accuracy", "template"]
+    assert "evidence.size" not in [each.id for each in findings]
 
 
 def test_fewer_than_twenty_labellings_are_one_sentence():

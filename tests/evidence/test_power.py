@@ -33,6 +33,9 @@ def test_too_few_sources_or_categories_have_no_chance():
     assert chance_of_support(15, n_categories=1, n_items=64) == 0
     assert not power_findings({"A": 5}, [16])
     assert not power_findings({"A": 5, "B": 5}, [0, 0])
+    assert not power_findings({"A": 5, "B": 5}, [64], inseparable=["A", "B"])
+    (said,) = power_findings({"A": 5, "B": 5}, [64], inseparable=["A"])
+    assert [each.fields["category"] for each in said.fields["categories"]] == ["B"]
 
 
 def test_a_source_counts_once_in_each_of_its_categories():

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from damages import damage, heads, labellings
+from damages import heads, labellings
 
 from headcats.evidence.confounders import StratifiedLabellings
 from headcats.evidence.specificity import damage_table
 from headcats.statistics.labellings import draw_labellings
 
 
-def table_of(values, drawn, measured=None):
+def table_of(values, drawn):
     """Damage (task, category) with the true labels."""
     categories = list("ABC"[: drawn.n_categories])
     chosen = {f"t{place}": dict.fromkeys(categories, heads("L0H0")) for place in range(len(values))}
@@ -17,19 +17,15 @@ def table_of(values, drawn, measured=None):
         np.array(values, dtype=float),
         StratifiedLabellings(drawn, (), {}),
         chosen,
-        measured or {},
         categories=categories,
     )
 
 
-def test_cells_by_hand_and_facts_of_the_prompts():
-    measured = {"t0": damage(lambda members: 0.5, [heads("L0H0")], n=7)}
-    table = table_of([[0.5, 0.1], [0.7, 0.3], [0.1, 0.4], [np.nan, np.nan]], labellings(2, 2, n=0), measured)
+def test_cells_by_hand():
+    table = table_of([[0.5, 0.1], [0.7, 0.3], [0.1, 0.4], [np.nan, np.nan]], labellings(2, 2, n=0))
     np.testing.assert_allclose(table["damage"], [[0.6, 0.1], [0.2, 0.4]])
     assert table["n_sources"].values.tolist() == [2, 1]
     assert table["task_damage"].sel(category="A", task="t2") == pytest.approx(0.1)
-    assert (table["n_prompts"].values.tolist(), table["n_items"].values.tolist()) == ([7, 0, 0, 0], [7, 0, 0, 0])
-    assert table["gap"].values[0] == 2.0
     assert table["task_category"].values.tolist() == ["A", "A", "B", "B"]
 
 

@@ -2,6 +2,5 @@
 
 from .items import AnsweredItem as AnsweredItem
 from .items import Question as Question
-from .role_attention import attention_by_role as attention_by_role
 from .role_patching import patching_by_role as patching_by_role
 from .settings import TokenProbeSettings as TokenProbeSettings

@@ -113,7 +113,7 @@ def undecided_in(n: int) -> Finding | None:
 
 
 def certainty(result: MapResult) -> Iterator[Finding]:
-    """Count memberships that hold under resampling, and heads that categories share beside other labels."""
+    """Count memberships that hold under resampling, and shared heads where other labels give fewer or more."""
     yield from resampled(result)
     yield from shared_pairs(result)
 
@@ -124,13 +124,15 @@ def resampled(result: MapResult) -> Iterator[Finding]:
         yield line("answer.held", held=int(result.settled.sum()), n=total, share=SETTLED)
 
 
-def shared_pairs(result: MapResult) -> Iterator[Finding]:
-    """Count heads that categories share, beside those under other labels; nothing without heads or such a test."""
+def shared_pairs(result: MapResult, *, most_p: float = ALPHA) -> Iterator[Finding]:
+    """Count heads that categories share, beside those under other labels; nothing without heads or with a larger p."""
     if (table := result.tables.get("sharing")) is None or not result.inside.any() or table["p_value"].isnull():
         return
     n, mean, low, high, p = (
         table[name].item() for name in ("shared_pairs", "relabelled", "relabelled_low", "relabelled_high", "p_value")
     )
+    if p > most_p:
+        return
     meaning = "answer.shares_alike" if p > ALPHA else "answer.shares_fewer" if n < mean else "answer.shares_more"
     yield line("answer.sharing", n=n, mean=mean, low=low, high=high, p=p, meaning=line(meaning))
 

@@ -46,7 +46,7 @@ def shared_findings(result: MapResult) -> Iterator[Finding]:
         return
     if sum(category.judged for category in result.categories) > 1:
         yield from count_findings(result.overlap)
-        yield from shared_pairs(result)
+        yield from shared_pairs(result, most_p=1)
         yield from _jaccard(result.overlap)
     else:
         yield paragraph("map.single_category")

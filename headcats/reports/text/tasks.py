@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headcats.base.errors import pluralize
+from headcats.evidence.confounders import beforehand
+from headcats.evidence.findings import coincidence_findings
 from headcats.evidence.power import own_sources, power_findings
 from headcats.results.finding import Finding, Prompts, Table, interval_text, line, number_text, paragraph, table
 from headcats.results.records import COUNTED, LONG_ANSWER, DropCounts, TaskRecord
@@ -91,7 +93,9 @@ def source_findings(records: Mapping[str, TaskRecord]) -> Iterator[Finding]:
 
 
 def _reasons(records: Iterable[TaskRecord]) -> str:
-    return ", ".join(dict.fromkeys(reason for record in records for reason in record.joined_by.split(", ") if reason))
+    """Reasons that join the tasks of one source, a group with its name."""
+    named = (record.joined_by.replace("group", f"group {record.independent_source!r}") for record in records)
+    return ", ".join(dict.fromkeys(reason for reasons in named for reason in reasons.split(", ") if reason))
 
 
 def validation_findings(
@@ -144,7 +148,10 @@ def validation_findings(
             {name: record.independent_source for name, record in used.items()},
             {name: record.category for name, record in used.items()},
         )
-        yield from power_findings(sources, (record.n_items or 0 for record in used.values()))
+        inseparable, coincide = beforehand(used) if len(sources) > 1 else ({}, ())
+        yield from coincidence_findings({name: inseparable.get(name, ()) for name in sources}, coincide)
+        n_items = (record.n_items or 0 for record in used.values())
+        yield from power_findings(sources, n_items, inseparable=inseparable)
     if spoken:
         yield _conclusion(spoken)
 

@@ -13,7 +13,7 @@ from headcats.tasks.files.file_task import FileContent, FileTask, Layout
 from headcats.tasks.files.finished_prompts import contrast_task, with_answers, year_task
 from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.options import option_task
-from headcats.tasks.files.records import GROUP, Records
+from headcats.tasks.files.records import GROUP, Records, note_misspelt_group
 from headcats.tasks.files.settings import FileSettings
 from headcats.tasks.files.table_file import table_records
 from headcats.tasks.files.word_pairs import relation_task, word_pair_task
@@ -32,6 +32,7 @@ def file_content(path: Path, settings: FileSettings) -> FileContent:
         loaded = _of_json(content, path.name, settings)
         group = content.get(GROUP) if isinstance(content, dict) else None
         if group is None:
+            note_misspelt_group(content if isinstance(content, dict) else (), file=path.name)
             return loaded
         if not isinstance(group, str) or not group.strip():
             raise DataError(f"{path.name}: expected {GROUP!r} as the name of a group; got {group!r:.40}.")

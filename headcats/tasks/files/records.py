@@ -1,11 +1,14 @@
 """Rows with named columns, whatever the format of the file: their cells as text, and which column means what."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from headcats.base.errors import DataError
 
+_log = logging.getLogger("headcats")
 Texts = tuple[str, ...]
 Row = tuple[int, Texts | str]
 """Number of a row, and its texts or the reason why it is dropped."""
@@ -79,6 +82,7 @@ class Records:
         """The one name in the column `group`; "" without such a column, a DataError for several names."""
         names = by_meaning(self.columns, file=self.file)
         if GROUP not in names:
+            note_misspelt_group(names, file=self.file)
             return ""
         place, first = self.columns.index(names[GROUP]), ""
         for number, cells in self.read():
@@ -98,6 +102,12 @@ class Records:
             kinds = "a number, and other rows text" if type(value) is int else "text, and other rows numbers"
             return f"{place}: column {name!r} holds {kinds}; write all of them as text: got {shown}."
         return f"{place}: column {name!r} must hold text, or whole numbers in every row; got {shown}."
+
+
+def note_misspelt_group(names: Iterable[str], *, file: str) -> None:
+    """Warn of a name that is nearly `group`, without which tasks would count as independent."""
+    for name in get_close_matches(GROUP, names, n=1, cutoff=0.75):
+        _log.warning("%s: %r is not read; the group of a task is named %r.", file, name, GROUP)
 
 
 def absent(place: str, name: str) -> str:

@@ -57,6 +57,25 @@ def test_several_categories_head_their_tasks_in_the_order_of_the_suite():
     assert {len(row) for row in table.rows} == {len(table.columns)}
 
 
+def test_what_labels_coincide_with_is_said_before_a_run():
+    known = {"prompt_tokens": 5.0, "answer_tokens": 1.0, "accuracy": 1.0, "n_items": 64}
+    entries = {
+        f"{category}{place}": prompted(category, independent_source=f"{category}{place}", template=template, **known)
+        for category, template in (("x", "a"), ("y", "b"))
+        for place in range(6)
+    }
+
+    def said():
+        return by_id(validation_findings(entries, "m: s", corruption="other_task", answers="whole"))
+
+    assert said()["evidence.coincide"].fields["properties"] == ["template"]
+    assert "power.chances" not in said()
+    for number, one in enumerate(entries.values()):
+        one["template"] = "ab"[number % 2]
+    assert "evidence.coincide" not in said()
+    assert len(said()["power.chances"].fields["categories"]) == 2
+
+
 def test_sources_are_named_with_what_joins_them():
     def said(*of_tasks):
         names = map(str, range(len(of_tasks)))
@@ -72,6 +91,8 @@ def test_sources_are_named_with_what_joins_them():
     assert [each.fields for each in fields["joined"]][1] == {"tasks": ["2", "3"], "joined_by": "inputs, answers"}
     assert len(fields["joined"]) == 4
     assert said(("a", ""), ("b", ""))["tasks.unrelated"].fields == {"n": 2}
+    (of_group,) = said(("maps", "inputs, group"), ("maps", "group"))["tasks.independent"].fields["joined"]
+    assert of_group.fields["joined_by"] == "inputs, group 'maps'"
     assert said(("a", "")) == said(("a", ""), ("", "")) == {}
 
 

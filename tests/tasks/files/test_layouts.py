@@ -150,6 +150,16 @@ MCQ = "question,A,B,C,answer\nWhich is red?,one,two,three,0\nWhich is blue?,four
 
 
 @for_each(
+    "content",
+    ["input,output,gruop\na,b,x\nc,d,x\n", "input,output,groups\na,b,x\nc,d,x\n", "input,output,grade\na,b,x\n"],
+)
+def test_a_column_that_is_nearly_group_is_said(tmp_path, caplog, content):
+    caplog.clear()
+    only(write(tmp_path / "pairs.csv", content))
+    assert ("'group'" in caplog.text) == ("grade" not in content)
+
+
+@for_each(
     "name,content",
     [
         ("numbers.csv", MCQ),
