@@ -35,19 +35,13 @@ def relative_damage(damage: Damages) -> Damages:
         return np.where(numbers & (size[:, None] == 0), 0.0, damage / size[:, None])
 
 
-def unit_damage(damage: Damages, labellings: Labellings) -> Float[np.ndarray, "labelling unit category"]:
-    """Mean damage over the tasks of every unit; NaN without a number."""
-    return mean_over(
-        damage, np.broadcast_to(labellings.tasks_of_units, (len(damage), *labellings.tasks_of_units.shape))
-    )
-
-
 def ablation_statistic(damage: Damages, labellings: Labellings) -> Float[np.ndarray, "labelling category"]:
     """Relative damage by a category's heads on its own units minus the mean over other categories; NaN without heads.
 
     Times the root of the number of its units, so that categories of different sizes compare.
     """
-    by_unit, members = unit_damage(relative_damage(damage), labellings), labellings.unit_members
+    units, members = labellings.tasks_of_units, labellings.unit_members
+    by_unit = mean_over(relative_damage(damage), np.broadcast_to(units, (len(damage), *units.shape)))
     own_minus_others = np.diagonal(minus_other_categories(mean_over(by_unit, members)), 0, 1, 2)
     n_own = np.einsum("luc,luc->lc", members, (~np.isnan(by_unit)).astype(float))
     return own_minus_others * np.sqrt(n_own)

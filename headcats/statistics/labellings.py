@@ -35,14 +35,9 @@ class Labellings:
         return _indicators(self.labels, self.n_categories)
 
     @property
-    def unit_labels(self) -> Int[np.ndarray, "labelling unit"]:
-        """Label of every unit."""
-        return self.labels[:, np.unique(self.units, return_index=True)[1]]
-
-    @property
     def unit_members(self) -> Float[np.ndarray, "labelling unit category"]:
         """1 where a unit has the label."""
-        return _indicators(self.unit_labels, self.n_categories)
+        return self.members[:, np.unique(self.units, return_index=True)[1]]
 
     @property
     def tasks_of_sources(self) -> Float[np.ndarray, "task source"]:

@@ -21,7 +21,6 @@ from headcats.models.hooks import Edit, keeping
 from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
-from headcats.prompts.packing import Side
 from headcats.statistics.task import Estimate, PromptEffects, estimate, intervals
 from headcats.sweeps.hooked import rest_of_rows
 
@@ -81,10 +80,10 @@ def patching_by_role(
     """
     if quantity not in PATCHED:
         raise OptionError(f"Expected quantity {' or '.join(map(repr, PATCHED))}; got {quantity!r}.")
-    batches = listed_batches(batches)
+    batches = _listed(batches)
     adapted = adapt(model)
     check_model(adapted)
-    roles, left_out = shared_roles(batches, roles, sides=("clean", "corrupted"))
+    roles, left_out = _shared_roles(batches, roles)
     names = [f"blocks.{layer}.{PATCHED[quantity]}" for layer in adapted.layers]
     parts = [part for batch in batches for part in batch.in_parts()]
     changes, gaps = zip(*(_patched(adapted, part, names, roles, metric) for part in parts), strict=True)
@@ -112,7 +111,12 @@ def patching_by_role(
         name: ("role", [getattr(of_role, name) for of_role in estimates.values()]) for name in ("gap", "n", "n_items")
     }
     attrs = {"method": "denoising_patch", "quantity": quantity, "metric": metric, "left_out": "\n".join(left_out)}
-    return by_layer_and_role(adapted, list(estimates), values, attrs | tasks_of(batches))
+    if names := list(dict.fromkeys(batch.task for batch in batches if batch.task)):
+        attrs["task"] = ", ".join(names)
+    attrs |= {"model": adapted.name}
+    provenance = json.dumps(attrs | {"model_class": adapted.model_class}, ensure_ascii=False)
+    coords = {"layer": list(adapted.layers), "role": list(estimates)}
+    return xr.Dataset(values, coords=coords, attrs=attrs | {"provenance": provenance})
 
 
 def _estimated(
@@ -192,7 +196,7 @@ def _set(donor: Tensor, mask: Bool[Tensor, "row width"], value: Tensor) -> Tenso
     return edited
 
 
-def listed_batches(batches: PromptBatch | Sequence[PromptBatch]) -> list[PromptBatch]:
+def _listed(batches: PromptBatch | Sequence[PromptBatch]) -> list[PromptBatch]:
     """One or several batches of prompts as a list; a DataError for anything else."""
     listed = [batches] if isinstance(batches, PromptBatch) else list(batches)
     if not listed or not all(isinstance(batch, PromptBatch) for batch in listed):
@@ -201,10 +205,8 @@ def listed_batches(batches: PromptBatch | Sequence[PromptBatch]) -> list[PromptB
     return listed
 
 
-def shared_roles(
-    batches: Sequence[PromptBatch], roles: Sequence[str] | None, *, sides: Sequence[Side] = ("clean",)
-) -> tuple[list[str], list[str]]:
-    """The roles to show: `roles`, or those that every prompt of `sides` has; and those that some of them lack."""
+def _shared_roles(batches: Sequence[PromptBatch], roles: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """The roles to show: `roles`, or those that every clean and corrupted prompt has; and those that some lack."""
     if roles is not None:
         if not roles:
             raise DataError("roles must name at least one role, or be None for those that every prompt has.")
@@ -212,7 +214,7 @@ def shared_roles(
     roles_by_prompt = [
         dict.fromkeys(label.split("[")[0] for label in labels)
         for batch in batches
-        for side in sides
+        for side in ("clean", "corrupted")
         for labels in batch.roles_of(side)
     ]
     all_roles = list(dict.fromkeys(role for prompt_roles in roles_by_prompt for role in prompt_roles))
@@ -220,22 +222,3 @@ def shared_roles(
     if not shared:
         raise DataError(f"No role is in every prompt; roles of some: {', '.join(all_roles)}.")
     return shared, [role for role in all_roles if role not in shared]
-
-
-def tasks_of(batches: Sequence[PromptBatch]) -> dict[str, str]:
-    """The attribute `task`: names of the tasks of the prompts, if they have names."""
-    names = list(dict.fromkeys(batch.task for batch in batches if batch.task))
-    return {"task": ", ".join(names)} if names else {}
-
-
-def by_layer_and_role(
-    model: HookedModel, roles: Sequence[str], values: Mapping[str, Any], attrs: Mapping[str, str]
-) -> xr.Dataset:
-    """Values over layers, roles and perhaps heads."""
-    provenance = {**attrs, "model": model.name, "model_class": model.model_class}
-    return xr.Dataset(
-        values,
-        coords={"layer": list(model.layers), "role": list(roles)}
-        | ({"head": list(range(model.max_heads))} if "attention_by_head" in values else {}),
-        attrs={**attrs, "model": model.name, "provenance": json.dumps(provenance, ensure_ascii=False)},
-    )

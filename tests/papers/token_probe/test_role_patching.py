@@ -14,7 +14,6 @@ from toys import random_tokens, tiny_model
 
 from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.models.adapter import adapt
-from headcats.papers.token_probe.role_attention import attention_by_role
 from headcats.papers.token_probe.role_patching import patching_by_role
 from headcats.prompts.batch import PromptBatch
 
@@ -75,10 +74,6 @@ def test_a_planted_head_is_seen_where_it_reads_and_where_it_writes() -> None:
     out = patching_by_role(model, batch, quantity="attn_out").effect
     assert abs(out.sel(layer=1, role="query") - 1) < 1e-5
     assert abs(out.drop_sel(role="query")).max() < 1e-5
-    looks = attention_by_role(model, batch)
-    assert looks.attention_by_head.sel(layer=1, head=2, role="slot1") > 0.95
-    best = looks.attention_by_head.argmax(("layer", "head", "role"))
-    assert [int(best[axis]) for axis in ("layer", "head", "role")] == [1, 2, 1]
 
 
 def test_batches_of_different_length_are_aligned_by_role() -> None:
@@ -98,7 +93,7 @@ def test_batches_of_different_length_are_aligned_by_role() -> None:
     both = patching_by_role(model, [short, long])
     assert both.role.values.tolist() == ["bos", "slot1", "slot2", "query"]
     assert both.attrs["left_out"] == "extra"
-    assert both.attrs["task"] == attention_by_role(model, short).attrs["task"] == "t"
+    assert both.attrs["task"] == "t"
     assert patching_by_role(model, [short, replace(short, task="u")]).attrs["task"] == "t, u"
     assert "task" not in patching_by_role(model, replace(short, task="")).attrs
     assert both.n.values.tolist() == [20] * 4
@@ -107,18 +102,14 @@ def test_batches_of_different_length_are_aligned_by_role() -> None:
     assert one.identical(patching_by_role(model, short, roles="slot2"))
     together = (8 * one.effect * one.gap + 12 * other.effect * other.gap) / (20 * both.gap.sel(role=["slot2"]))
     assert abs(both.effect.sel(role=["slot2"]) - together).max() < 1e-6
-    looks = attention_by_role(model, [short, long])
-    apart = [attention_by_role(model, batch, roles=["slot2"]).attention for batch in (short, long)]
-    assert abs(looks.attention.sel(role=["slot2"]) - (8 * apart[0] + 12 * apart[1]) / 20).max() < 1e-6
 
 
 def test_prompts_go_through_the_model_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     model = planted_model({(1, 2): 1})
     batch = slot_batch(1, n=8, task="t")
-    whole, looks = patching_by_role(model, batch), attention_by_role(model, batch)
+    whole = patching_by_role(model, batch)
     monkeypatch.setattr(PromptBatch, "in_parts", functools.partialmethod(PromptBatch.in_parts, max_tokens=12))
     assert abs(patching_by_role(model, batch).effect - whole.effect).max() < 1e-6
-    assert abs(attention_by_role(model, batch).attention - looks.attention).max() < 1e-6
 
 
 def test_prompts_without_roles_have_their_end() -> None:
@@ -128,7 +119,6 @@ def test_prompts_without_roles_have_their_end() -> None:
     assert found["role"].values.tolist() == ["other", "end"]
     at_last = patching_by_role(model, batch, roles=["last"])
     np.testing.assert_array_equal(found.effect.sel(role="end"), at_last.effect.sel(role="last"))
-    assert attention_by_role(model, batch)["role"].values.tolist() == ["other", "end"]
 
 
 def test_bad_input_is_refused() -> None:
