@@ -26,8 +26,9 @@ def coincidence_findings(of_category: Mapping[str, Sequence[str]], coincide: Seq
     if inseparable:
         categories = [name for name, names in of_category.items() if names]
         among = line("evidence.among", categories=categories) if len(categories) < len(of_category) else None
-        remedy = line("evidence.remedy") if set(inseparable) & _CORRUPTIONS else None
-        yield line("evidence.coincide", properties=inseparable, among=among, remedy=remedy)
+        yield line("evidence.coincide", properties=inseparable, among=among)
+        if set(inseparable) & _CORRUPTIONS:
+            yield line("evidence.remedy")
     if others := [name for name in coincide if name not in inseparable]:
         yield line("evidence.within", properties=others)
 

@@ -63,7 +63,8 @@ def headline(result: MapResult) -> Iterator[Finding]:
         return
     if result.evidence:
         yield line("answer.verdicts", verdicts=list(_verdicts(result.verdicts)))
-        yield from coincidences(result.evidence[0]["relabelling"].to_dataset())
+        named = coincidences(result.evidence[0]["relabelling"].to_dataset())
+        yield from (each for each in named if each.id != "evidence.remedy")
     if result.inside.any():
         yield from who_serves_what(overlap, kind)
     else:
