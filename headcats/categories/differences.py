@@ -26,7 +26,7 @@ _PAIR, _GRID = ("category", "other"), ("layer", "head")
 
 
 def effect_differences(scores: xr.Dataset, *, alpha: float = 0.05) -> xr.Dataset:
-    """Which heads have another effect in one category than in another, tested by exchanging the labels of sources.
+    """Test whose effect differs between two categories, by exchanging the labels of sources.
 
     `difference = mean over the independent sources of category - that of other`, a source being the mean over its tasks
     of the category. It is divided by its standard error from the spread between sources of the same category, pooled

@@ -75,8 +75,8 @@ def chosen_sets(effects: Effects, labellings: Labellings, heads: Sequence[Head])
     for task in range(len(effects)):
         others = labellings.comparable[task]
         data = effects[others], members[:, others]
-        own = _in_steps(_means(*data), effects[others])
-        best = most_specific(specific_effects(*data), layers, category=own)
+        of_category = _in_steps(_means(*data), effects[others])
+        best = most_specific(specific_effects(*data), layers, category=of_category)
         places = np.sort(best, axis=-1)
         distinct, which = np.unique(places.reshape(-1, places.shape[-1]), axis=0, return_inverse=True)
         sets = [tuple(heads[place] for place in row if place >= 0) for row in distinct.tolist()]

@@ -42,8 +42,8 @@ def alike_sources(
         unit_rows(np.stack([unit_rows(rows[sources == source]).mean(axis=0) for source in pure])) for rows in halves
     )
     cosines = u @ v.T
-    own = np.diag(cosines)
-    distances = np.maximum(own[:, None] + own - cosines - cosines.T, 0.0)
+    within = np.diag(cosines)
+    distances = np.maximum(within[:, None] + within - cosines - cosines.T, 0.0)
     noise = np.sqrt(((cosines - cosines.T)[np.triu_indices(len(pure), k=1)] ** 2).mean())
     category = np.array([labels[sources == source][0] for source in pure])
     for places in (np.flatnonzero(category == label) for label in np.unique(category)):

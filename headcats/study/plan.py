@@ -84,7 +84,7 @@ class Study(PlanOptions):
 
     @functools.cached_property
     def sources(self) -> Sources:
-        """Which tasks of the suite are one independent source."""
+        """Independent sources of the tasks of the suite."""
         return independent_sources(self.suite.tasks)
 
     def word_pairs(self, task: str) -> list[WordPair]:

@@ -22,7 +22,7 @@ _TIE = 1e-9  # means of shares are rounded
 
 @dataclass(frozen=True)
 class Sources:
-    """Which tasks of a suite are one source; keys are tasks, in the order of the suite."""
+    """Sources of the tasks of a suite; keys are tasks, in the order of the suite."""
 
     labels: Mapping[str, str]
     """The group that the user names, or the first task of the source."""

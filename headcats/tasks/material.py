@@ -53,7 +53,7 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Material:
-    """What a task asks about."""
+    """Inputs and answers that a task could ask about."""
 
     inputs: Vocabulary
     """Of finished prompts, the words that differ between clean and corrupted."""
@@ -84,12 +84,12 @@ class Material:
 
 
 def material(task: Task) -> Material:
-    """What a task asks about, from two draws that are independent of those of other tasks."""
-    found = _material(_draws(task, n=_DRAWN))
-    words = found.words or found.inputs
+    """Inputs and answers of a task, from two draws that are independent of those of other tasks."""
+    drawn = _material(_draws(task, n=_DRAWN))
+    words = drawn.words or drawn.inputs
     if words.first != words.second and words.n_repeated < _LEAST_REPEATED:
-        found = _material(_draws(task, n=_DRAWN_OF_MANY))
-    return found
+        drawn = _material(_draws(task, n=_DRAWN_OF_MANY))
+    return drawn
 
 
 def _draws(task: Task, *, n: int) -> list[Pairs]:
