@@ -38,7 +38,7 @@ def sharing(
 
     **Null:** labels mean nothing, so sources are exchangeable. Heads are not exchanged: they may be redundant, or
     unequally easy to detect. Fewer than under other labels: these categories differ in their heads. More: they share
-    more than other groups of these tasks. A p above .05 says nothing about the categories: with half of the tasks of many
+    more than other groups of these tasks. A larger p says nothing of the categories: with half of the tasks of many
     categories asked for, heads of one category are members of none under other labels, so few are shared there, too.
 
     Args:
