@@ -64,7 +64,7 @@ def draw_labellings(
 
     `sources` has the number of each task's independent source; `linked` is True for tasks of different sources that
     share words, None where none do. A source with several categories exchanges labels between its tasks, sources of one
-    category exchange theirs as wholes; both only within one of the `strata`, if there are any.
+    category exchange theirs as wholes; both only within one of the `strata`, a whole in that of most of its tasks.
     """
     stratum_of = np.zeros(len(labels), dtype=int) if strata is None else strata
     groups = [np.flatnonzero(sources == source) for source in np.unique(sources)]
