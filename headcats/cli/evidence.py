@@ -49,8 +49,8 @@ def evidence_command(
     - `headcats evidence results/mini-icl --method mean_ablation --relabellings 1000`
 
     Keys of `--json`: `options` (with the defaults that were taken), `reading` (the sentences), `verdicts` (of every
-    `category`: `verdict`, `p`, `inseparable`), `size`, `size_error`, `tables` (each as
-    `xarray.Dataset.from_dict` reads it), `folder`, `files`.
+    `category`: `verdict`, `p`, `inseparable`), `size` and `size_error` (null where nothing could be supported),
+    `tables` (each as `xarray.Dataset.from_dict` reads it), `folder`, `files`.
     """
     # A misspelt value should not wait until the model is loaded.
     reading = MapSpec.parse(method=method, metric=metric, effect=effect)

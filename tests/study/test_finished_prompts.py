@@ -95,7 +95,7 @@ def test_results_hold_a_suite_of_python(model, own):
     evidence = hc.run_evidence(model, results, **QUICK)
     assert json.loads(evidence.attrs["left_out"]) == {}
     assert (evidence["specificity"]["heads"].sel(category=["one", "two"]) != "").any()
-    assert evidence["specificity"]["gap"].notnull().all()
+    assert evidence["relabelling"]["damaged"].notnull().all()
     for changed, named in (
         (tasks[:3], "missing: d"),
         ([*tasks, "plural"], "new: plural"),
