@@ -1,6 +1,6 @@
 """Findings of the test of the categories."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -10,8 +10,6 @@ from headcats.evidence.relabelling import ALPHA
 from headcats.evidence.verdicts import INCONCLUSIVE
 from headcats.results.finding import Finding, by_category, line
 from headcats.statistics.labellings import LEAST_LABELLINGS
-
-_CORRUPTIONS = {"corruption", "distractor tasks"}
 
 
 def coincidences(table: xr.Dataset) -> Iterator[Finding]:
@@ -27,10 +25,13 @@ def coincidence_findings(of_category: Mapping[str, Sequence[str]], coincide: Seq
         categories = [name for name, names in of_category.items() if names]
         among = line("evidence.among", categories=categories) if len(categories) < len(of_category) else None
         yield line("evidence.coincide", properties=inseparable, among=among)
-        if set(inseparable) & _CORRUPTIONS:
-            yield line("evidence.remedy")
     if others := [name for name in coincide if name not in inseparable]:
         yield line("evidence.within", properties=others)
+
+
+def remedy(properties: Collection[str]) -> list[Finding]:
+    """Name the option that corrupts all word tasks alike, if one of the properties is of corruption."""
+    return [line("evidence.remedy")] if {"corruption", "distractor tasks"}.intersection(properties) else []
 
 
 def verdict_findings(table: xr.Dataset, damage: xr.Dataset) -> list[Finding]:
@@ -50,7 +51,7 @@ def verdict_findings(table: xr.Dataset, damage: xr.Dataset) -> list[Finding]:
                 verdict=INCONCLUSIVE,
             )
         ]
-    findings = list(coincidences(table))
+    findings = [*coincidences(table), *remedy(table["coincide"].item().split(", "))]
     for name, row in by_category(table):
         if names := row["inseparable"].item():
             reason = line("evidence.inseparable", properties=names.split(", "))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from damages import by_agreement, labellings, tables
 
-from headcats.evidence.findings import coincidence_findings, verdict_findings
+from headcats.evidence.findings import coincidence_findings, remedy, verdict_findings
 from headcats.evidence.verdicts import INCONCLUSIVE, SUPPORTED
 from headcats.statistics.labellings import draw_labellings
 
@@ -66,11 +66,10 @@ def test_properties_that_labels_go_together_with_come_first():
     reason = categories[0].fields["reason"]
     assert (reason.id, reason.fields["properties"]) == ("evidence.inseparable", ["template", "prompt length"])
     assert size.id == "evidence.size", "of the third"
-    both = coincidence_findings({"A": ["distractor tasks"], "B": ["distractor tasks"]}, ["distractor tasks"])
-    assert [(each.id, each.fields.get("among")) for each in both] == [
-        ("evidence.coincide", None),
-        ("evidence.remedy", None),
-    ]
+    (both,) = coincidence_findings({"A": ["distractor tasks"], "B": ["distractor tasks"]}, ["distractor tasks"])
+    assert both.fields["among"] is None
+    assert [each.id for each in remedy(["distractor tasks", "template"])] == ["evidence.remedy"]
+    assert not remedy(["template", ""])
 
 
 def test_properties_that_p_holds_beside_are_named_and_no_size_of_what_nothing_could_pass(pair):

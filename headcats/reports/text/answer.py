@@ -63,8 +63,7 @@ def headline(result: MapResult) -> Iterator[Finding]:
         return
     if result.evidence:
         yield line("answer.verdicts", verdicts=list(_verdicts(result.verdicts)))
-        named = coincidences(result.evidence[0]["relabelling"].to_dataset())
-        yield from (each for each in named if each.id != "evidence.remedy")
+        yield from coincidences(result.evidence[0]["relabelling"].to_dataset())
     if result.inside.any():
         yield from who_serves_what(overlap, kind)
     else:
@@ -127,13 +126,12 @@ def resampled(result: MapResult) -> Iterator[Finding]:
 
 def shared_pairs(result: MapResult, *, most_p: float = ALPHA) -> Iterator[Finding]:
     """Count heads that categories share, beside those under other labels; nothing without heads or with a larger p."""
-    if (table := result.tables.get("sharing")) is None or not result.inside.any() or table["p_value"].isnull():
+    table = result.tables.get("sharing")
+    if table is None or not result.inside.any() or not table["p_value"] <= most_p:
         return
     n, mean, low, high, p = (
         table[name].item() for name in ("shared_pairs", "relabelled", "relabelled_low", "relabelled_high", "p_value")
     )
-    if p > most_p:
-        return
     meaning = "answer.shares_alike" if p > ALPHA else "answer.shares_fewer" if n < mean else "answer.shares_more"
     yield line("answer.sharing", n=n, mean=mean, low=low, high=high, p=p, meaning=line(meaning))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from headcats.base.errors import pluralize
 from headcats.evidence.confounders import beforehand
-from headcats.evidence.findings import coincidence_findings
+from headcats.evidence.findings import coincidence_findings, remedy
 from headcats.evidence.power import own_sources, power_findings
 from headcats.results.finding import Finding, Prompts, Table, interval_text, line, number_text, paragraph, table
 from headcats.results.records import COUNTED, LONG_ANSWER, DropCounts, TaskRecord
@@ -150,6 +150,7 @@ def validation_findings(
         )
         inseparable, coincide = beforehand(used) if len(sources) > 1 else ({}, ())
         yield from coincidence_findings({name: inseparable.get(name, ()) for name in sources}, coincide)
+        yield from remedy(coincide)
         n_items = (record.n_items or 0 for record in used.values())
         yield from power_findings(sources, n_items, inseparable=inseparable)
     if spoken:
