@@ -20,7 +20,6 @@ _ALL_VARIANCE = 1 - 1e-9  # share of a property that is the same within every ca
 _NOTABLE_PART = 5  # a property in the largest fifth of its shares of variance may explain some of a category
 _FEWEST_ALIKE = 39  # labellings beside the true one, of which p can reach .025
 
-_RELABELLINGS = 200  # of records, as `hc.run_evidence` draws by default
 _OF_RECORDS: Mapping[str, Callable[[TaskRecord], Any]] = {
     "template": attrgetter("template"),
     "corruption": attrgetter("corruption"),
@@ -53,20 +52,18 @@ def covariates_of(records: Mapping[str, TaskRecord]) -> dict[str, dict[str, Valu
 def beforehand(records: Mapping[str, TaskRecord]) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Category -> properties that it cannot be told from, and all that labels go together with, before any effect.
 
-    Nothing where the sources of tasks are unknown.
+    Nothing where the sources of tasks are unknown, or too few for 20 labellings.
     """
     if not all(record.independent_source for record in records.values()):
         return {}, ()
-    tasks, categories = list(records), list(dict.fromkeys(record.category for record in records.values()))
-    found = stratified_labellings(
-        np.array([categories.index(record.category) for record in records.values()]),
-        np.unique([record.independent_source for record in records.values()], return_inverse=True)[1],
-        None,
-        {name: [of_task[task] for task in tasks] for name, of_task in covariates_of(records).items()},
-        n_categories=len(categories),
-        n=_RELABELLINGS,
-        seed=0,
-    )
+    categories = list(dict.fromkeys(record.category for record in records.values()))
+    labels = np.array([categories.index(record.category) for record in records.values()])
+    sources = np.unique([record.independent_source for record in records.values()], return_inverse=True)[1]
+    options: Any = {"n_categories": len(categories), "n": 200, "seed": 0}  # as `hc.run_evidence`
+    if draw_labellings(labels, sources, **options).possible < LEAST_LABELLINGS:
+        return {}, ()
+    covariates = {name: list(of_task.values()) for name, of_task in covariates_of(records).items()}
+    found = stratified_labellings(labels, sources, None, covariates, **options)
     return {categories[place]: names for place, names in found.inseparable.items()}, found.coincide
 
 
@@ -80,8 +77,7 @@ class StratifiedLabellings:
     inseparable: Mapping[int, tuple[str, ...]]
     """Place of a category -> those that it cannot be told from."""
     alike: Mapping[str, Bool[np.ndarray, " labelling"]] = field(default_factory=dict)
-    """Property -> the fifth of labellings that go together with it most, but at least 39 of those that were drawn: they
-    alone tell whether labels that are among them say more than it does."""
+    """Property -> labellings that go with it most: a fifth of those drawn, at least 39, and ties; none if all are."""
 
 
 def stratified_labellings(
@@ -119,12 +115,12 @@ def stratified_labellings(
     each = np.stack([_strata(known[name]) for name in coinciding], axis=1)
     within = draw(strata=np.unique(each, axis=0, return_inverse=True)[1].ravel())
     if len(within.labels) < LEAST_LABELLINGS:
-        return StratifiedLabellings(free, coinciding, dict.fromkeys(range(n_categories), coinciding))
+        return StratifiedLabellings(free, coinciding, dict.fromkeys(np.unique(labels).tolist(), coinciding))
     shares = _shares(known, within)
     still = _beyond_chance(shares[:, [name in coinciding for name in known]])
     left = tuple(name for name, goes_with in zip(coinciding, still.tolist(), strict=True) if goes_with)
     fixed = (within.members == within.members[:1]).all(axis=(0, 1))
-    inseparable = {place: coinciding if fixed[place] else left for place in range(n_categories)}
+    inseparable = {place: coinciding if fixed[place] else left for place in np.unique(labels).tolist()}
     inseparable = {place: names for place, names in inseparable.items() if names}
     return StratifiedLabellings(within, coinciding, inseparable, _alike(known, shares))
 

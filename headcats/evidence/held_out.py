@@ -22,8 +22,8 @@ from headcats.prompts.batch import PromptBatch
 from headcats.results.finding import first_names, line
 from headcats.sweeps.reference import Reference
 
-# The labels of all are held in memory; the smallest p then has six digits.
-MOST_RELABELLINGS = 1_000_000
+# What each damages is held in memory, by source and category; the smallest p then has five digits.
+MOST_RELABELLINGS = 100_000
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Chance that a category is supported, before anything is run: from simulated studies with tasks that differ."""
 
 import functools
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
@@ -23,10 +24,8 @@ CHANCES = np.array(
 
 def own_sources(source_of: Mapping[str, str], category_of: Mapping[str, str]) -> dict[str, int]:
     """Category -> number of independent sources of its tasks."""
-    sources: dict[str, set[str]] = {}
-    for task, source in source_of.items():
-        sources.setdefault(category_of[task], set()).add(source)
-    return {category: len(of_category) for category, of_category in sources.items()}
+    pairs = dict.fromkeys((category_of[task], source) for task, source in source_of.items())
+    return dict(Counter(category for category, _ in pairs))
 
 
 def chance_of_support(n_sources: int, *, n_categories: int, n_items: float) -> float:

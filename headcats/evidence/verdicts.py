@@ -1,6 +1,7 @@
 """Verdicts on categories, by one rule for every study, without options.
 
-Supported: the sum of both statistics has a family-wise p <= .05 among relabelled tasks, and the lower limit of the
+Supported: the sum of both statistics has a family-wise p <= .05 among relabelled tasks, and among those that go as much
+with a property as the labels do, and the lower limit of the
 specificity is above 0. Not supported: its upper limit is below what would be notable. Else inconclusive: also where
 labels cannot be told from a property of tasks, and with fewer than 20 labellings, of which no p could reach .05.
 """
@@ -51,7 +52,7 @@ def relabelling_table(
     specificity, (low, high) = specificity_limits(damage, labellings)
     alike = stratified.alike
     in_turn_p = conditional_p(combined[1:], [rows[1:] for rows in alike.values()])
-    testable = ~np.isnan(low[1:])
+    testable = ~np.isnan(low + combined)[1:] & (len(combined) >= LEAST_LABELLINGS)
     testable[:, list(stratified.inseparable)] = False
     in_turn = ((in_turn_p <= ALPHA) & (low[1:] > 0) & testable).any(axis=1)
     n = len(in_turn)

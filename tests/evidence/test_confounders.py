@@ -61,7 +61,7 @@ def test_properties_that_leave_fewer_than_twenty_labellings_cannot_be_told_from_
     assert found.inseparable == dict.fromkeys(range(4), ("first", "second"))
     # Six labellings: which of the tasks with x is of the second category.
     found = stratified(np.repeat([0, 1], 5), template="xxxxxxyyyy")
-    assert found.inseparable == dict.fromkeys(range(4), ("template",))
+    assert found.inseparable == dict.fromkeys(range(2), ("template",))
     # Ten labellings can show nothing, but the property is the label.
     assert stratified(np.repeat([0, 1], 3), template="xxxyyy").coincide == ("template",)
 
@@ -95,6 +95,11 @@ def test_labellings_that_go_with_a_property_most_are_a_fifth_of_all_with_the_tru
     assert spreads[rows].mean() > 2 * spreads[~rows].mean()
     assert rows[0]
     assert not stratified(length=(np.arange(20) * 7 % 20).tolist()).alike["length"][0]
+
+
+def test_a_category_without_tasks_is_not_called_inseparable():
+    labels = np.where(LABELS == 3, 2, LABELS)
+    assert set(stratified(labels, template=[f"template {label}" for label in labels]).inseparable) == {0, 1, 2}
 
 
 def test_few_labellings_are_all_counted():

@@ -54,6 +54,7 @@ def test_nineteen_labellings_are_one_too_few():
         drawn = labellings(4, 4, 4, n=n)
         tested, _ = tables(drawn, by_agreement(drawn))
         assert tested["smallest_p"] == 1 / (n + 1)
+        assert np.isnan(tested["size"]) == (n < 19)
         assert set(tested["verdict"].values.tolist()) == {expected}
 
 
@@ -75,6 +76,8 @@ def test_one_category_two_tasks_or_tasks_that_lost_all_their_damage_are_no_verdi
         assert tested["smallest_p"] == 1.0
         assert set(tested["verdict"].values.tolist()) == {INCONCLUSIVE}
         assert np.isnan([tested["size"], tested["size_error"]]).all()
+    same, _ = tables(drawn, np.full((201, 12, 3), 0.1), np.ones((12, 12)))
+    assert np.isnan(same["size"]), "all labellings tie"
     lost, _ = tables(drawn, np.full((201, 12, 3), np.nan))
     assert lost["verdict"].values.tolist() == [INCONCLUSIVE] * 3
     assert lost["combined"].isnull().all()

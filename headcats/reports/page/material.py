@@ -189,9 +189,8 @@ class Material:
 
         "DIR" stands for a folder that the reader has to make: what it says is saved nowhere else.
         """
-        saves = name in ("evidence", "compare")
         place = self.run.place
-        folder = "DIR" if place is None or (saves and place.on_hub) else shlex.quote(place.shown)
+        folder = "DIR" if place is None or (name == "evidence" and place.on_hub) else shlex.quote(place.shown)
         values = {} if self.map is None else self.map.options
         return f"headcats {name} {folder}" + "".join(f" --{key} {values[key]}" for key in options if key in values)
 

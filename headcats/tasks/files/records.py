@@ -82,7 +82,7 @@ class Records:
         """The one name in the column `group`; "" without such a column, a DataError for several names."""
         names = by_meaning(self.columns, file=self.file)
         if GROUP not in names:
-            note_misspelt_group(names, file=self.file)
+            note_misspelt_group(self.columns, file=self.file)
             return ""
         place, first = self.columns.index(names[GROUP]), ""
         for number, cells in self.read():
@@ -106,8 +106,9 @@ class Records:
 
 def note_misspelt_group(names: Iterable[str], *, file: str) -> None:
     """Warn of a name that is nearly `group`, without which tasks would count as independent."""
-    for name in get_close_matches(GROUP, names, n=1, cutoff=0.75):
-        _log.warning("%s: %r is not read; the group of a task is named %r.", file, name, GROUP)
+    written = {str(name).strip().casefold(): name for name in names}
+    for name in get_close_matches(GROUP, written, n=1, cutoff=0.75):
+        _log.warning("%s: %r is not read; the group of a task is named %r.", file, written[name], GROUP)
 
 
 def absent(place: str, name: str) -> str:

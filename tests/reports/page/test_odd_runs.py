@@ -11,6 +11,7 @@ import pytest
 from covering import some
 from reports.page.read_pages import codes, described, plain, said, written
 from reports.page.saved_runs import gated_run, scored_run
+from reports.page.synthetic_runs import written_run
 from results.folders import change_manifest
 
 from headcats.reports.page.saved import saved_attention, saved_evidence
@@ -51,6 +52,11 @@ def test_damaged_attention_is_named(copied: Path):
         (problem,) = saved_attention(open_results(find_place(copied))).problems.values()
         assert "earlier state" not in problem, content
     assert said(copied, "caution")["caution.attention"].fields["file"] == "attention.json"
+
+
+def test_controls_alone_have_a_page(tmp_path: Path):
+    run = written_run(tmp_path / "r", {"Knowledge": [(0, 0)]}, methods=["second_corruption_patch@last"])
+    assert "No protocol can be judged" in " ".join(str(part) for part in said(run, "robustness").values())
 
 
 def test_evidence_that_was_half_written_is_said(copied: Path):

@@ -149,6 +149,11 @@ def test_a_registered_layout_gives_several_tasks(tmp_path):
 MCQ = "question,A,B,C,answer\nWhich is red?,one,two,three,0\nWhich is blue?,four,five,six,2\n"
 
 
+def test_a_key_that_is_nearly_group_is_said(tmp_path, caplog):
+    only(write(tmp_path / "pairs.json", RELATION | {"GROUP": "maps"}))
+    assert "'GROUP' is not read" in caplog.text
+
+
 @for_each(
     "content",
     ["input,output,gruop\na,b,x\nc,d,x\n", "input,output,groups\na,b,x\nc,d,x\n", "input,output,grade\na,b,x\n"],

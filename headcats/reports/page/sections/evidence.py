@@ -58,9 +58,13 @@ def robustness(material: Material) -> Iterator[Part]:
         return
     spec = material.spec
     reading = MapSpec(rule=spec.rule, min_tasks=spec.min_tasks, sign=spec.sign)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StatisticsWarning)  # the map has given its own
-        protocols = judge_protocols(named_runs({"": material.run}), reading)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StatisticsWarning)  # the map has given its own
+            protocols = judge_protocols(named_runs({"": material.run}), reading)
+    except DataError as error:  # controls alone
+        yield line("text.plain", text=" ".join(str(error).split()))
+        return
     yield from agreement_findings(agreement(protocols.members, sign=spec.sign), protocols.left_out)
     yield from replicate_findings(protocols.members, sign=spec.sign)
 
