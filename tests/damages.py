@@ -50,5 +50,5 @@ def tables(
     chosen = {name: dict.fromkeys(categories, heads("L0H0")) for name in names}
     cosines = 0.8 * (true[:, None] == true) if cosines is None else cosines
     tested = relabelling_table(cosines, damages, stratified, tasks=names, categories=categories)
-    table = damage_table(damages[0], stratified, chosen, categories=categories)
+    table = damage_table(damages[0], drawn, chosen, categories=categories)
     return tested.assign(damaged=("task", ~np.isnan(damages).all(axis=(0, 2)))), table

@@ -17,7 +17,7 @@ from headcats.statistics.labellings import LEAST_LABELLINGS, Labellings, draw_la
 
 _N_STRATA = 3  # of a number, within which labels are exchanged
 _ALL_VARIANCE = 1 - 1e-9  # share of a property that is the same within every category
-_NOTABLE_PART = 5  # a property in the largest fifth of its shares of variance may explain some of a category
+_NOTABLE_PART = 5  # a property may explain some of a category if its share of variance is among the largest fifth
 _FEWEST_ALIKE = 39  # labellings beside the true one, of which p can reach .025
 
 _OF_RECORDS: Mapping[str, Callable[[TaskRecord], Any]] = {
@@ -59,12 +59,19 @@ def beforehand(records: Mapping[str, TaskRecord]) -> tuple[dict[str, tuple[str, 
     categories = list(dict.fromkeys(record.category for record in records.values()))
     labels = np.array([categories.index(record.category) for record in records.values()])
     sources = np.unique([record.independent_source for record in records.values()], return_inverse=True)[1]
-    options: Any = {"n_categories": len(categories), "n": 200, "seed": 0}  # as `hc.run_evidence`
-    if draw_labellings(labels, sources, **options).possible < LEAST_LABELLINGS:
+    if draw_labellings(labels, sources, n_categories=len(categories), n=0, seed=0).possible < LEAST_LABELLINGS:
         return {}, ()
     covariates = {name: list(of_task.values()) for name, of_task in covariates_of(records).items()}
-    found = stratified_labellings(labels, sources, None, covariates, **options)
-    return {categories[place]: names for place, names in found.inseparable.items()}, found.coincide
+    stratified = stratified_labellings(
+        labels,
+        sources,
+        None,
+        covariates,
+        n_categories=len(categories),
+        n=200,
+        seed=0,  # as `hc.run_evidence`
+    )
+    return {categories[place]: names for place, names in stratified.inseparable.items()}, stratified.coincide
 
 
 @dataclass(frozen=True)
@@ -107,9 +114,8 @@ def stratified_labellings(
     free = draw()
     known = {name: _features(values) for name, values in covariates.items()}
     shares = _shares(known, free)
-    coinciding = (
-        tuple(np.array(list(known))[(shares[0] >= _ALL_VARIANCE) | _beyond_chance(shares)].tolist()) if known else ()
-    )
+    go_together = (shares[0] >= _ALL_VARIANCE) | _beyond_chance(shares)
+    coinciding = tuple(name for name, goes in zip(known, go_together.tolist(), strict=True) if goes)
     if not coinciding:
         return StratifiedLabellings(free, (), {}, _alike(known, shares))
     each = np.stack([_strata(known[name]) for name in coinciding], axis=1)
@@ -117,7 +123,7 @@ def stratified_labellings(
     if len(within.labels) < LEAST_LABELLINGS:
         return StratifiedLabellings(free, coinciding, dict.fromkeys(np.unique(labels).tolist(), coinciding))
     shares = _shares(known, within)
-    still = _beyond_chance(shares[:, [name in coinciding for name in known]])
+    still = _beyond_chance(shares[:, go_together])
     left = tuple(name for name, goes_with in zip(coinciding, still.tolist(), strict=True) if goes_with)
     fixed = (within.members == within.members[:1]).all(axis=(0, 1))
     inseparable = {place: coinciding if fixed[place] else left for place in np.unique(labels).tolist()}
@@ -137,6 +143,7 @@ def _shares(
 def _alike(
     names: Iterable[str], shares: Float[np.ndarray, "labelling property"]
 ) -> dict[str, Bool[np.ndarray, " labelling"]]:
+    """Property -> True for the labellings that go with it most."""
     n = min(len(shares) - 1, max(len(shares) // _NOTABLE_PART, _FEWEST_ALIKE))
     least = -np.sort(-shares[1:], axis=0)[n - 1] if n else np.full(shares.shape[1], np.inf)
     alike = shares >= least - 1e-9

@@ -10,6 +10,7 @@ from headcats.evidence.chosen_heads import Chosen, damage_by_labelling
 from headcats.evidence.confounders import StratifiedLabellings
 from headcats.evidence.labelling_statistics import is_damaged, mean_of_sources, similarity, source_damage
 from headcats.evidence.verdicts import relabelling_table
+from headcats.statistics.labellings import Labellings
 from headcats.sweeps.tree import HeadSet
 
 Heads = dict[str, dict[str, HeadSet]]
@@ -43,14 +44,14 @@ def tested_categories(
     damaged = is_damaged(damage)
     damage[:, ~damaged] = np.nan
     tasks = list(chosen)
-    table = damage_table(damage[0], stratified, heads_of_labels(chosen, categories), categories=categories)
+    table = damage_table(damage[0], stratified.labellings, heads_of_labels(chosen, categories), categories=categories)
     tested = relabelling_table(similarity(*effects), damage, stratified, tasks=tasks, categories=list(categories))
     return tested.assign(damaged=("task", damaged)), table
 
 
 def damage_table(
     damage: Float[np.ndarray, "task category"],
-    stratified: StratifiedLabellings,
+    labellings: Labellings,
     heads: Mapping[str, Mapping[str, HeadSet]],
     *,
     categories: Sequence[str],
@@ -59,7 +60,7 @@ def damage_table(
 
     Means are over independent sources. Variables: docs/schema.md, "Evidence nodes".
     """
-    by_source = source_damage(damage[None], stratified.labellings)
+    by_source = source_damage(damage[None], labellings)
     tasks, grid, per_task = list(heads), ("category", "target"), ("category", "task")
     names = [[" ".join(map(str, heads[task][name])) for task in tasks] for name in categories]
     return xr.Dataset(
@@ -73,9 +74,6 @@ def damage_table(
             "category": list(categories),
             "target": list(categories),
             "task": tasks,
-            "task_category": (
-                "task",
-                np.array([categories[label] for label in stratified.labellings.labels[0]], dtype=str),
-            ),
+            "task_category": ("task", np.array(categories)[labellings.labels[0]]),
         },
     )

@@ -1,9 +1,9 @@
 """Verdicts on categories, by one rule for every study, without options.
 
-Supported: the sum of both statistics has a family-wise p <= .05 among relabelled tasks, and among those that go as much
-with a property as the labels do, and the lower limit of the
-specificity is above 0. Not supported: its upper limit is below what would be notable. Else inconclusive: also where
-labels cannot be told from a property of tasks, and with fewer than 20 labellings, of which no p could reach .05.
+Supported: the sum of both statistics has a family-wise p <= .05 among relabelled tasks, and among those that go most
+with a property if the labels are one of them, and the lower limit of the specificity is above 0. Not supported: its
+upper limit is below what would be notable. Else inconclusive: also where labels cannot be told from a property of
+tasks, and with fewer than 20 labellings, of which no p could reach .05.
 """
 
 import math

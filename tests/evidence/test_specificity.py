@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from damages import heads, labellings
 
-from headcats.evidence.confounders import StratifiedLabellings
 from headcats.evidence.specificity import damage_table
 from headcats.statistics.labellings import draw_labellings
 
@@ -13,12 +12,7 @@ def table_of(values, drawn):
     """Damage (task, category) with the true labels."""
     categories = list("ABC"[: drawn.n_categories])
     chosen = {f"t{place}": dict.fromkeys(categories, heads("L0H0")) for place in range(len(values))}
-    return damage_table(
-        np.array(values, dtype=float),
-        StratifiedLabellings(drawn, (), {}),
-        chosen,
-        categories=categories,
-    )
+    return damage_table(np.array(values, dtype=float), drawn, chosen, categories=categories)
 
 
 def test_cells_by_hand():

@@ -1,4 +1,4 @@
-"""Layer x token role: where a probe sees that an answer is wrong, what a patch does there, where attention goes."""
+"""Layer x token role: where a probe sees that an answer is wrong, and what a patch does there."""
 
 import math
 import re
@@ -14,7 +14,7 @@ from headcats.base.errors import OptionError, pluralize
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
-from headcats.figures.panels.colour_scale import ColourScale, fixed_scale, rising_scale, signed_scale
+from headcats.figures.panels.colour_scale import ColourScale, fixed_scale, signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, PAPER, check_layout, for_publication
 from headcats.figures.panels.layout import MARKED, Panel, Plot
@@ -41,7 +41,7 @@ class Quantity:
     title: str
     """Title of a map without another one."""
     scale: str
-    """"auc": Blues from .5 to 1; "signed": red below 0, blue above; "rising": Blues from 0."""
+    """"auc": Blues from .5 to 1; "signed": red below 0, blue above."""
     interval: tuple[str, str] = ("", "")
     """Variables that hold its interval."""
     control: str = ""
@@ -60,7 +60,6 @@ QUANTITIES = {
     "within_task": Quantity("ROC-AUC within tasks", f"{_PROBE}, within tasks", "auc", _WITHIN, "shuffled_within"),
     "shuffled": Quantity("ROC-AUC, shuffled labels", f"{_PROBE}, shuffled labels", "auc", _SHUFFLED),
     "effect": Quantity("effect (share of the gap)", "Effect of patching", "signed", ("low", "high")),
-    "attention": Quantity("mean attention", "Mean attention from the last token", "rising"),
 }
 
 
@@ -77,16 +76,15 @@ def layer_token(
 
     x = layer, y = token, by its role, from the question downwards; as in the paper x = Token, y = Layer, layer 0 on
     top. There the roles are named above the map, and every second layer is numbered (every one of up to 16), where the
-    authors' code leaves both to seaborn. AUCs: Blues from 0.5 (and below) to 1.0.
-    Effects of patches: one signed scale, blue = helps, red = hurts, as far as the largest of them. Attention: Blues
-    from 0, clipped at the 99th percentile; "+" behind the last tick if values lie beyond. Dots mark cells whose
-    interval lies above chance (.5 for AUCs, 0 for effects), triangles those below it, a ring the largest value, which
-    the line above the map names. As in the paper, the rectangle includes the tokens before and after the exact answer.
+    authors' code leaves both to seaborn. AUCs: Blues from 0.5 (and below) to 1.0. Effects of patches: one signed scale,
+    blue = helps, red = hurts, as far as the largest of them. Dots mark cells whose interval lies above chance (.5 for
+    AUCs, 0 for effects), triangles those below it, a ring the largest value, which the line above the map names. As in
+    the paper, the rectangle includes the tokens before and after the exact answer.
     The caption explains it and the roles.
 
     Args:
         token_map: `auc (layer, role)` with `low, high`, as `hc.methods.token_probe` returns it; or `effect` with `low,
-            high`; or `attention`: the first of these. With one further dimension (`representation`, `task`, `category`,
+            high`: the first of these. With one further dimension (`representation`, `task`, `category`,
             `function`, `method`): one panel each. Roles stand in their order.
         variable: Another variable: `"within_task"` or `"shuffled"` (also AUCs).
         layout: `"layers"`: layer along x, as in other figures; `"paper"`: tokens along x.
@@ -123,7 +121,7 @@ def layer_token(
     check_layout(layout)
     name, row = pick_variable(
         token_map,
-        (variable,) if variable else ("auc", "effect", "attention"),
+        (variable,) if variable else ("auc", "effect"),
         grid=("layer", "role"),
         rows=PANELS,
         figure="layer_token",
@@ -166,10 +164,8 @@ def _scale(values: np.ndarray, quantity: Quantity) -> ColourScale:
     if quantity.scale == "auc":
         clipped = (bool(np.nanmin(values, initial=1.0) < 0.5), False)
         return fixed_scale((0.5, 1.0), clipped=clipped, colours="Blues", name=quantity.label)
-    if quantity.scale == "signed":
-        # Not clipped: a few cells of such a map hold nearly all of the effect.
-        return signed_scale(values, name=quantity.label, quantile=1.0)
-    return rising_scale(values, colours="Blues", name=quantity.label)
+    # Not clipped: a few cells of such a map hold nearly all of the effect.
+    return signed_scale(values, name=quantity.label, quantile=1.0)
 
 
 def _frames(token_map: xr.Dataset, name: str, row: str | None, inside: list[str]) -> list[pd.DataFrame]:
@@ -241,9 +237,8 @@ def caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, *, inside: Se
     parts = []
     if "n" in token_map and not token_map["n"].ndim:
         n = int(token_map["n"])
-        texts = f"mean over heads and {pluralize(n, 'text')}" if name == "attention" else pluralize(n, "prompt")
         wrong = f"{pluralize(n, 'answer')}, {int(token_map['n_wrong'])} wrong" if "n_wrong" in token_map else ""
-        parts.append(wrong or texts)
+        parts.append(wrong or pluralize(n, "prompt"))
     if quantity.scale == "auc":
         parts.append("AUC: how well a probe tells wrong answers from right ones (0.5 not at all, 1 always)")
     if name == "auc" and "task_baseline" in token_map and not math.isnan(baseline := float(token_map["task_baseline"])):

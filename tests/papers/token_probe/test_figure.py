@@ -3,7 +3,6 @@ import functools
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-import xarray as xr
 from figures.reading import caption, heatmaps
 from paper_tables import ROLES, token_map_of
 
@@ -100,7 +99,7 @@ def test_what_the_map_is_held_against_stands_above_it() -> None:
     assert data(fig).low.isna().all()
 
 
-def test_effects_have_a_signed_scale_and_attention_starts_at_0() -> None:
+def test_effects_have_a_signed_scale() -> None:
     table = token_map_of(BY_HAND, roles=THREE)
     effects = (table[["auc", "low", "high"]] - 0.5).rename(auc="effect")
     fig = paper_map(effects)
@@ -108,13 +107,6 @@ def test_effects_have_a_signed_scale_and_attention_starts_at_0() -> None:
     assert axis.cmin == -axis.cmax
     assert axis.colorbar.title.text.startswith("effect (share")
     assert {(name, y, x) for name, y, x in marks(fig) if name == "below"} == {("below", 0, 2)}
-    attention = xr.Dataset({"attention": table["auc"] / 10})
-    fig = paper_map(attention)
-    axis = fig.layout.coloraxis
-    assert axis.cmin == 0
-    assert axis.colorscale[-1][1] == "rgb(8,48,107)"
-    assert (axis.colorbar.title.text, axis.colorbar.ticktext[0].strip()) == ("mean attention", "0.0000")
-    assert {name for name, *_ in marks(fig)} == {"largest"}
 
 
 def test_probes_that_did_not_converge_are_said_to_leave_cells_without_value() -> None:

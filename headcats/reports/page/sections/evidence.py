@@ -35,7 +35,7 @@ def evidence(material: Material) -> Iterator[Part]:
     # All of the suite: an older test may be of more categories than the map.
     categories = json.dumps(material.run.manifest.category_entries())
     for place, tree in enumerate(material.evidence):
-        yield from _whole(_test(tree, f"own_{place}", categories), EVIDENCE)
+        yield from _whole(_test(tree, f"own_{place}", categories))
     if not material.evidence:
         if material.spec.sign == "suppressing":
             yield line("evidence.helping_only")
@@ -69,13 +69,13 @@ def robustness(material: Material) -> Iterator[Part]:
     yield from replicate_findings(protocols.members, sign=spec.sign)
 
 
-def _whole(parts: Iterable[Part], folder: str) -> tuple[Part, ...]:
+def _whole(parts: Iterable[Part]) -> tuple[Part, ...]:
     """All parts; a note where the tables that they are of are not as they should be."""
     try:
         with as_written("a table in it", again="`headcats evidence`"):
             return tuple(parts)
     except (DamagedFileError, DataError) as error:  # the second by a figure
-        return (_unusable(folder, str(error)),)
+        return (_unusable(EVIDENCE, str(error)),)
 
 
 def _unusable(folder: str, problem: str) -> Finding:
