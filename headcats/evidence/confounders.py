@@ -62,15 +62,8 @@ def beforehand(records: Mapping[str, TaskRecord]) -> tuple[dict[str, tuple[str, 
     if draw_labellings(labels, sources, n_categories=len(categories), n=0, seed=0).possible < LEAST_LABELLINGS:
         return {}, ()
     covariates = {name: list(of_task.values()) for name, of_task in covariates_of(records).items()}
-    stratified = stratified_labellings(
-        labels,
-        sources,
-        None,
-        covariates,
-        n_categories=len(categories),
-        n=200,
-        seed=0,  # as `hc.run_evidence`
-    )
+    options: Any = {"n_categories": len(categories), "n": 200, "seed": 0}  # as `hc.run_evidence`
+    stratified = stratified_labellings(labels, sources, None, covariates, **options)
     return {categories[place]: names for place, names in stratified.inseparable.items()}, stratified.coincide
 
 

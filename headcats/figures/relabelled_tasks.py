@@ -34,7 +34,8 @@ def relabelled_tasks(relabelling: xr.Dataset, *, palette: str = "headcats", titl
 
     First column: a dot for every relabelling, at the largest statistic of any of its categories; dark where the
     procedure would have called one of them supported. Dotted line: 5 % of these lie above it. Then the true labels of
-    each category, in its colour: filled where the category is supported.
+    each category, in its colour: filled where it is supported. `p` can exceed .05 above the dotted line, as it is
+    counted also among labellings that go most with a property.
 
     Args:
         relabelling: As `hc.run_evidence(...)["relabelling"]` holds it, or `evidence/relabelling.nc` of a results

@@ -150,7 +150,8 @@ def validation_findings(
         )
         inseparable, coincide = beforehand(used) if len(sources) > 1 else ({}, ())
         yield from coincidence_findings({name: inseparable.get(name, ()) for name in sources}, coincide)
-        yield from remedy(coincide)
+        if "pairs" in columns and corruption == "other_task":
+            yield from remedy(coincide)
         n_items = (record.n_items or 0 for record in used.values())
         yield from power_findings(sources, n_items, inseparable=inseparable)
     if spoken:

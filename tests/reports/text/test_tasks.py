@@ -65,10 +65,16 @@ def test_what_labels_coincide_with_is_said_before_a_run():
         for place in range(6)
     }
 
-    def said():
-        return by_id(validation_findings(entries, "m: s", corruption="other_task", answers="whole"))
+    def said(corruption="other_task"):
+        return by_id(validation_findings(entries, "m: s", corruption=corruption, answers="whole"))
 
     assert said()["evidence.coincide"].fields["properties"] == ["template"]
+    for number, one in enumerate(entries.values()):
+        one["distractors"] = ["of x" if number < 6 else "of y"]
+    assert "evidence.remedy" in said()
+    assert "evidence.remedy" not in said("shuffled_labels")
+    for one in entries.values():
+        del one["distractors"]
     assert "power.chances" not in said()
     whole, entries = entries, dict([*entries.items()][::6])
     assert "evidence.coincide" not in said(), "of two tasks everything goes with labels"
