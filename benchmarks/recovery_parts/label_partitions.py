@@ -15,7 +15,7 @@ from headcats.evidence.damage import measure_damage
 from headcats.evidence.held_out import Options, labelled_study
 from headcats.evidence.specificity import tested_categories
 from headcats.results.run_results import RunResults
-from headcats.study.evidence_run import held_out_prompts, scores_of_halves
+from headcats.study.evidence_run import checked_preparation, held_out_prompts, scores_of_halves
 from headcats.study.restore import restored_model, restored_study
 from headcats.sweeps.tree import HeadSet
 from recovery_parts.label_worlds import outcomes
@@ -32,7 +32,14 @@ class Bench:
         self.model = restored_model(run, run.manifest.model.name)
         self.halves = scores_of_halves(run, resolve_tested(MapSpec.parse(), run), seed=seed)
         tasks = self.halves[0]["task"].values.tolist()
-        self.held = held_out_prompts(self.model, run, restored_study(run), tasks, n_prompts=PROMPTS, seed=seed)
+        self.held = held_out_prompts(
+            checked_preparation(self.model, run, restored_study(run)),
+            run,
+            tasks,
+            n_prompts=PROMPTS,
+            seed=seed,
+            positions="last",
+        )
         self.categories = [entry["name"] for entry in json.loads(self.halves[0].attrs["categories"])]
         self.damages: dict[str, dict[HeadSet, float]] = {task: {} for task in self.held.batches}
 

@@ -21,7 +21,7 @@ _ENDINGS: dict[str, str | None] = {
     "report": "",
     "figure": "",
     "compare": "",
-    "evidence": "; the same command starts again from zero",
+    "evidence": "; the same command goes on from what it has measured",
     "merge": "",
     "export": "",
     "push": "; the same command starts again",

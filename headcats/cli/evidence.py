@@ -20,8 +20,11 @@ from headcats.results.finding import by_category, paragraph
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 from headcats.results.sources import source_of
+from headcats.scale.ray_cluster import Cluster
 
 _METHOD = "Method to choose heads by, as name or name@positions; default: the first."
+_MEMORY = "Memory to use beside the model's weights, such as 4GB; default: half of what is free."
+_CLUSTER = "Ablate on the workers of a Ray cluster, as in `headcats run`; default: in this process."
 _POSITIONS = "Where heads are ablated: last, or all (many times slower)."
 
 
@@ -38,6 +41,8 @@ def evidence_command(
         int, typer.Option("--relabellings", min=19, help="Labellings of the tasks beside the true one.")
     ] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Seed of halves and relabellings.")] = 0,
+    memory: Annotated[str | None, typer.Option("--memory", help=_MEMORY)] = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", help=_CLUSTER)] = None,
     details: Details = False,
     as_json: AsJson = False,
 ) -> None:
@@ -57,6 +62,9 @@ def evidence_command(
     run = open_results(find_place(folder))
     note_unfinished(run)
     check_scored(run, method, by="`headcats evidence`")
+    workers = None if cluster is None else Cluster.parse(cluster)
+    if workers is not None:
+        workers.check_reachable()
     from headcats.study.evidence_run import run_evidence
 
     target = folder / resolve_tested(reading, run).evidence_folder(run, ablated=positions)
@@ -72,6 +80,8 @@ def evidence_command(
         n_prompts=n_prompts,
         relabellings=relabellings,
         seed=seed,
+        memory=memory,
+        cluster=workers,
     )
     files = [f"{name}.nc" for name in EVIDENCE_TABLES]
     if as_json:

@@ -89,7 +89,12 @@ def run_command(
     if part is not None:
         folder /= part.folder
         options["shard"] = part
-    cluster = _cluster_of(options)
+    cluster = Cluster.parse(options.pop("cluster")) if "cluster" in options else None
+    if cluster is not None:
+        cluster.check_reachable()
+        if cluster.gpus_per_worker != 0:
+            # The workers have the GPUs; this process reads texts, and the heads' descriptors.
+            options.setdefault("device", "cpu")
     if several and (part or cluster):
         raise OptionError(
             "--revisions runs here and as a whole: leave out --cluster and --shard, or name one --revision."
@@ -134,23 +139,6 @@ def _stopped(folder: Path) -> str:
     if (folder / "manifest.json").exists() or SeriesFolder(folder).file.is_file():
         return f"Stopped. What is finished is saved in {folder}; the same command continues from there."
     return f"Stopped before anything was finished, so {folder} holds nothing yet; the same command starts again."
-
-
-def _cluster_of(options: dict[str, Any]) -> Cluster | None:
-    """Take the cluster out of the options and check that it can be reached; None scores in this process."""
-    text = options.pop("cluster", None)
-    if text is None:
-        return None
-    address, _, gpus = text.partition(",")
-    name, _, number = gpus.partition("=")
-    if gpus and (name.strip() != "gpus" or not number.strip().isdecimal()):
-        raise OptionError(f"cluster must be here, auto or host:port, with or without ,gpus=N; got {text!r:.80}.")
-    cluster = Cluster(None if address == "here" else address, int(number) if gpus else None)
-    cluster.check_reachable()
-    if cluster.gpus_per_worker != 0:
-        # The workers have the GPUs; this process reads texts, and the heads' descriptors.
-        options.setdefault("device", "cpu")
-    return cluster
 
 
 def _tell_shard(results: xr.DataTree, shard: Shard, folder: Path, answer: Answer) -> None:

@@ -1,14 +1,15 @@
 """Damage of sets of heads to a task: joint ablation on held-out prompts, measured in logit difference."""
 
-import logging
-import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+import torch
+import xarray as xr
 from jaxtyping import Float
 
-from headcats.base.errors import DataError, about, pluralize
+from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.task import mean_interval
@@ -16,12 +17,13 @@ from headcats.sweeps.batch_sweep import prepare
 from headcats.sweeps.donors import UncoveredRoles
 from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.reference import Reference
+from headcats.sweeps.reference import LastMeans, Reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.tree import HeadSet, grow
 
-_log = logging.getLogger("headcats")
-_PROBED_SETS = 32
+# Pieces that the work of all tasks is cut into, if none gets fewer prompts than the least.
+_PIECES, _LEAST = 24, 4
+_SIDES = ("clean", "corrupted")
 _TO_THE_MEAN = Intervention("mean", "clean", lambda sources: sources.mean, positions="all", uses_reference=True)
 # Of answers of several tokens the difference of whole answers. A log-probability would be saturated where the margin is
 # large: two heads of 2 logits each would seem to do little alone and much together.
@@ -43,6 +45,115 @@ class TaskDamage:
         return drop.mean(axis=0) / self.gap.mean()
 
 
+@dataclass(frozen=True)
+class AblationInputs:
+    """Inputs that all ablations have in common: the prompts of the mean, and a limit of memory beside the weights."""
+
+    reference: Reference
+    memory: str | int | None = None
+    means: Sequence[LastMeans] = ()  # of its tasks at their last tokens, where they are at hand
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceMean:
+    """The mean at the last tokens of one task's reference prompts, as a piece of work."""
+
+    task: str
+    batches: Sequence[PromptBatch]
+
+    @property
+    def title(self) -> str:
+        """Name in messages."""
+        return f"reference prompts of task {self.task!r}"
+
+    @property
+    def group(self) -> str:
+        """Shares runs with no other piece."""
+        return self.title
+
+    @property
+    def contents(self) -> list[str]:
+        """Everything that its result depends on, beside the model."""
+        return [batch.fingerprint() for batch in self.batches]
+
+    def on(self, model: HookedModel, shared: AblationInputs) -> xr.Dataset:
+        """Variables `z<layer> (head, d_head)`."""
+        means = shared.reference.last_means_of(model, self.batches)
+        return xr.Dataset({f"z{layer}": ((f"head{layer}", "d_head"), mean.cpu()) for layer, mean in means.items()})
+
+    @staticmethod
+    def means(table: xr.Dataset) -> LastMeans:
+        """What `on` gave, as a reference takes it."""
+        return {int(str(name)[1:]): torch.as_tensor(value.values) for name, value in table.items()}
+
+    def halves(self) -> "list[ReferenceMean]":
+        """No smaller pieces: runs cut themselves to the memory there is."""
+        return []
+
+
+@dataclass(frozen=True, eq=False)
+class Ablation:
+    """Every set of heads ablated on some prompts of a task, as a piece of work."""
+
+    task: str
+    number: int
+    batch: PromptBatch
+    sets: Sequence[HeadSet]  # sorted, none empty
+    positions: str
+
+    @property
+    def title(self) -> str:
+        """Name in messages."""
+        return f"{self.task} {self.number + 1}"
+
+    @property
+    def group(self) -> str:
+        """Shares runs with no other piece."""
+        return self.title
+
+    @property
+    def contents(self) -> list[str]:
+        """Everything that its result depends on, beside model and reference."""
+        return [self.batch.fingerprint(), self.positions, " ".join("+".join(map(str, heads)) for heads in self.sets)]
+
+    def on(self, model: HookedModel, shared: AblationInputs) -> xr.Dataset:
+        """Logit differences `clean`, `corrupted (prompt)` and `ablated (prompt, set)`; attribute `problem` or "".
+
+        Prompts whose roles the reference lacks are left out, unless they are the most.
+        """
+        if shared.means:
+            shared.reference.take_last_means(model, shared.means)
+        try:
+            runs, ablated = _ablated(
+                BaseRuns(model, self.batch, limit=shared.memory),
+                list(self.sets),
+                reference=shared.reference,
+                positions=self.positions,
+            )
+        except DataError as error:
+            return xr.Dataset(attrs={"problem": str(error)})
+        sides = {name: runs.measured((METRIC,), runs.base_run(name))[0].cpu().double() for name in _SIDES}
+        return xr.Dataset(
+            {name: ("prompt", values) for name, values in sides.items()} | {"ablated": (("prompt", "set"), ablated)},
+            coords={"item": ("prompt", np.array(runs.batch.items, dtype=object).astype(str))},
+            attrs={"problem": ""},
+        )
+
+    def halves(self) -> "list[Ablation]":
+        """No smaller pieces: a sweep cuts itself to the memory there is."""
+        return []
+
+
+Piece = ReferenceMean | Ablation
+Work = Callable[[Sequence[Piece], AblationInputs], Iterator[tuple[Any, xr.Dataset]]]
+"""Does pieces, in any order, and gives each with its result."""
+
+
+def done_here(model: HookedModel) -> Work:
+    """Do the pieces one after the other."""
+    return lambda pieces, shared: ((piece, piece.on(model, shared)) for piece in pieces)
+
+
 def measure_damage(
     model: HookedModel,
     batches: Sequence[PromptBatch],
@@ -55,87 +166,82 @@ def measure_damage(
 
     A DataError for no prompts, roles that the reference lacks in most of them, or no clear gap.
     """
-    ordered = sorted({tuple(sorted(heads)) for heads in sets if heads})
-    gaps, drops, used = [], [], []
-    for batch in batches:
-        runs, ablated = _ablated(BaseRuns(model, batch), ordered, reference=reference, positions=positions)
-        used.append(runs.batch)
-        clean, corrupted = (
-            runs.measured((METRIC,), side)[0].cpu().double().numpy() for side in (runs.clean, runs.corrupted)
-        )
-        gaps.append(clean - corrupted)
-        drops.append(clean[:, None] - ablated)
-    if not gaps:
+    pieces = ablations({"": batches}, {"": list(sets)}, positions=positions, most=None)
+    tables = [piece.on(model, AblationInputs(reference)) for piece in pieces]
+    return _damage(tables, pieces[0].sets if pieces else [])
+
+
+def measure_tasks(
+    batches: Mapping[str, Sequence[PromptBatch]],
+    sets: Mapping[str, Collection[HeadSet]],
+    *,
+    reference: Reference,
+    positions: str,
+    work: Work,
+    memory: str | int | None = None,
+) -> tuple[dict[str, TaskDamage], dict[str, str]]:
+    """Task -> damage by its sets, and task -> why it cannot be measured."""
+    shared = AblationInputs(reference, memory)
+    if positions == "last":
+        means = [ReferenceMean(task, of_task) for task, of_task in reference.of_tasks.items()]
+        found = {piece.task: ReferenceMean.means(table) for piece, table in work(means, shared)}
+        shared = replace(shared, means=[found[piece.task] for piece in means])
+    pieces = ablations(batches, sets, positions=positions)
+    tables = {(piece.task, piece.number): table for piece, table in work(pieces, shared)}
+    measured: dict[str, TaskDamage] = {}
+    left_out: dict[str, str] = {}
+    for task in sets:
+        of_task = [piece for piece in pieces if piece.task == task]
+        try:
+            results = [tables[piece.task, piece.number] for piece in of_task]
+            measured[task] = _damage(results, of_task[0].sets if of_task else [])
+        except DataError as error:
+            left_out[task] = str(error).rstrip(".")
+    return measured, left_out
+
+
+def ablations(
+    batches: Mapping[str, Sequence[PromptBatch]],
+    sets: Mapping[str, Collection[HeadSet]],
+    *,
+    positions: str,
+    most: int | None = _PIECES,
+) -> list[Ablation]:
+    """The work in pieces, at least about so many: what is finished is kept."""
+    prompts = sum(len(batch) for task in sets for batch in batches[task])
+    size = prompts if most is None else max(_LEAST, prompts // most)
+    pieces = []
+    for task, of_task in sets.items():
+        ordered = sorted({tuple(sorted(heads)) for heads in of_task if heads})
+        starts = [(batch, start) for batch in batches[task] for start in range(0, len(batch), size)]
+        pieces += [
+            Ablation(task, number, batch.select(range(start, min(start + size, len(batch)))), ordered, positions)
+            for number, (batch, start) in enumerate(starts)
+        ]
+    return pieces
+
+
+def _damage(tables: Sequence[xr.Dataset], sets: Sequence[HeadSet]) -> TaskDamage:
+    """Damage on all prompts of a task; a DataError without prompts, for a problem of some, or for no clear gap."""
+    if not tables:
         raise DataError(
             "no prompt is left that the run has not seen and that asks about the other half of the query items; run "
             "with a smaller n_prompts or with more pairs, or append more finished prompts to the list of the run and "
             "name that suite with --suite (suite=...)"
         )
-    items = np.array([item for batch in used for item in batch.items])
-    gap = np.concatenate(gaps)
+    if problem := next((table.attrs["problem"] for table in tables if table.attrs["problem"]), ""):
+        raise DataError(problem)
+    clean, corrupted, ablated, items = (
+        np.concatenate([table[name].values for table in tables]) for name in (*_SIDES, "ablated", "item")
+    )
+    gap = clean - corrupted
     mean, low, _ = mean_interval(gap, items)
     if not low > 0:
         interval = "unknown with a single query item" if np.isnan(low) else f"95 % interval from {low:.2f}"
         raise DataError(
             f"the held-out prompts show no clear gap between clean and corrupted ({METRIC} {mean:.2f}, {interval})"
         )
-    columns = {heads: place for place, heads in enumerate(ordered)}
-    return TaskDamage(np.concatenate(drops), gap, columns)
-
-
-def measure_tasks(
-    model: HookedModel,
-    batches: Mapping[str, Sequence[PromptBatch]],
-    sets: Mapping[str, Collection[HeadSet]],
-    *,
-    reference: Reference,
-    positions: str,
-) -> tuple[dict[str, TaskDamage], dict[str, str]]:
-    """Task -> damage by its sets, and task -> why it cannot be measured."""
-    measured: dict[str, TaskDamage] = {}
-    left_out: dict[str, str] = {}
-    for task, task_sets in sets.items():
-        try:
-            measured[task] = measure_damage(model, batches[task], task_sets, reference=reference, positions=positions)
-        except DataError as error:
-            left_out[task] = str(error).rstrip(".")
-    return measured, left_out
-
-
-def log_expected_time(
-    model: HookedModel,
-    batches: Mapping[str, Sequence[PromptBatch]],
-    sets: Mapping[str, Collection[HeadSet]],
-    *,
-    reference: Reference,
-    positions: str,
-) -> None:
-    """Log the time that `measure_tasks` will take, estimated from a few of its ablations."""
-    blocks = {
-        task: blocks_needed(batches[task], task_sets, positions=positions, n_layers=model.n_layers)
-        for task, task_sets in sets.items()
-    }
-    task = next((task for task in sets if blocks[task]), None)
-    if task is None:
-        return
-    few = sorted(sets[task])[:: max(1, len(sets[task]) // _PROBED_SETS)]
-    probe = batches[task][:1]
-    seconds = 0.0
-    try:
-        # The first time also pays for checks and the means of the reference, which later tasks share.
-        for _ in range(2):
-            started = time.monotonic()
-            measure_damage(model, probe, few, reference=reference, positions=positions)
-            seconds = time.monotonic() - started
-    except DataError:
-        return
-    probed = blocks_needed(probe, few, positions=positions, n_layers=model.n_layers)
-    _log.info(
-        "Time: at most %s for %s (sets of heads x tasks) at positions '%s', estimated from a few of them.",
-        about(seconds * sum(blocks.values()) / probed),
-        pluralize(sum(map(len, sets.values())), "ablation"),
-        positions,
-    )
+    return TaskDamage(clean[:, None] - ablated, gap, {heads: place for place, heads in enumerate(sets)})
 
 
 def blocks_needed(batches: Sequence[PromptBatch], sets: Iterable[HeadSet], *, positions: str, n_layers: int) -> int:

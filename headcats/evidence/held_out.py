@@ -11,7 +11,7 @@ from jaxtyping import Float
 from headcats.base.errors import DataError, check_count
 from headcats.evidence.chosen_heads import chosen_sets
 from headcats.evidence.confounders import StratifiedLabellings, Value, stratified_labellings
-from headcats.evidence.damage import log_expected_time, measure_tasks
+from headcats.evidence.damage import Work, done_here, measure_tasks
 from headcats.evidence.findings import verdict_findings
 from headcats.evidence.labelling_statistics import DAMAGED
 from headcats.evidence.likeness import alike_sources
@@ -65,11 +65,18 @@ class LabelledStudy:
 
 
 def examine(
-    model: HookedModel, held: HeldOut, halves: tuple[xr.Dataset, xr.Dataset], *, options: Options
+    model: HookedModel,
+    held: HeldOut,
+    halves: tuple[xr.Dataset, xr.Dataset],
+    *,
+    options: Options,
+    work: Work | None = None,
+    memory: str | int | None = None,
 ) -> xr.DataTree:
     """Test every category of the scores on prompts that its heads were not chosen by; nodes: docs/schema.md.
 
-    `halves` are the scores of both halves of the query items; the held-out prompts are about the second.
+    `halves` are the scores of both halves of the query items; the held-out prompts are about the second. `work` does
+    the ablations, by default here and one after the other.
     """
     categories = [entry["name"] for entry in json.loads(halves[0].attrs["categories"])]
     study = labelled_study(held, halves, categories, options)
@@ -77,13 +84,13 @@ def examine(
         zip(study.tasks, chosen_sets(study.effects[0], study.stratified.labellings, study.heads), strict=True)
     )
     sets = {task: set(chosen[task][0]) for task in study.tasks}
-    log_expected_time(model, held.batches, sets, reference=held.reference, positions=options.positions)
     measured, not_measured = measure_tasks(
-        model,
         held.batches,
         sets,
         reference=held.reference,
         positions=options.positions,
+        work=work or done_here(model),
+        memory=memory,
     )
     left_out = study.left_out | not_measured
     if not measured:

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.base.errors import DataError, ModelError
+from headcats.models.continued import PADDING
 from headcats.models.geometry import one_token_geometry
 from headcats.models.head import Head
 from headcats.models.hooks import (
@@ -204,7 +205,10 @@ class HookedModel:
                 "shorter prompts or a model with a longer context."
             )
         if int(tokens.min()) < 0 or int(tokens.max()) >= self.d_vocab:
-            prompt, pos = (int(i) for i in ((tokens < 0) | (tokens >= self.d_vocab)).nonzero()[0])
+            unknown = ((tokens < 0) & (tokens != PADDING)) | (tokens >= self.d_vocab)
+            if not bool(unknown.any()):
+                return
+            prompt, pos = (int(i) for i in unknown.nonzero()[0])
             raise DataError(
                 f"Prompt {prompt} has token id {int(tokens[prompt, pos])} at position {pos}; model {self.name!r} knows "
                 f"ids 0 to {self.d_vocab - 1}. Tokenise with the model's own tokenizer."
@@ -274,7 +278,8 @@ class HookedModel:
             unembedding_last(self.model, last),
             firing_once(hooks, splits=self.splits, model=self.name) as fwd_hooks,
         ):
-            logits = self.model.run_with_hooks(tokens, fwd_hooks=fwd_hooks, return_type="logits", **options)
+            rows = tokens.clamp(min=0)  # whatever stands where nothing is seen
+            logits = self.model.run_with_hooks(rows, fwd_hooks=fwd_hooks, return_type="logits", **options)
         return logits[:, -last:]
 
 

@@ -1,5 +1,6 @@
 """Checks before any number of a model is trusted; each raises an error or returns its measurements for the manifest."""
 
+import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -11,7 +12,8 @@ from torch import Tensor, nn
 
 from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import Edit, hook_before, keeping, output_projection, unnoticed
+from headcats.models.continued import PADDING
+from headcats.models.hooks import Edit, hook_before, keeping, output_projection, takes_mask, unnoticed
 from headcats.models.weights import MixedOperations, check_finite, is_offloaded, readable
 
 Report = dict[str, bool | int | float]
@@ -19,6 +21,8 @@ Report = dict[str, bool | int | float]
 # Of the dtype's rounding error at the size of the logits; kernels whose order of summation depends on the batch stay
 # below ten.
 _ROUNDINGS = 32
+# Model -> kind of prompts -> what `takes_padding` found.
+_padded: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], bool]] = weakref.WeakKeyDictionary()
 
 
 def check_model(model: HookedModel) -> Report:
@@ -116,6 +120,33 @@ def check_clean_unchanged(
             f"expected at most {floor:.3g}. Something else hooked or changed the model meanwhile."
         )
     return {"clean_difference": difference, "floor": floor}
+
+
+def takes_padding(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> bool:
+    """True if prompts filled up in front (`PADDING`) give the logits that they give alone.
+
+    Compared on the longest and the most filled up prompt, once for a model and kind of length; a HookedTransformer is
+    replayed from tables that all its prompts share, and takes none.
+    """
+    bridge = model.model
+    if model.model_class != "TransformerBridge" or not takes_mask(bridge):
+        return False
+    n_filled = (tokens == PADDING).sum(1)
+    if not bool(n_filled.any()):
+        return True
+    known = _padded.setdefault(bridge, {})
+    kind = (tokens.shape[1].bit_length(), str(model.dtype), str(model.device))
+    if kind not in known:
+        rows = tokens[[int(n_filled.argmin()), int(n_filled.argmax())]]
+        try:
+            together = model.logits(rows)
+            alone = torch.cat([model.logits(row[row != PADDING][None]) for row in rows])
+        except Exception:  # noqa: BLE001 - whatever a model says to a mask that it does not expect
+            known[kind] = False
+        else:
+            limit = _ROUNDINGS * torch.finfo(model.dtype).eps * max(1.0, _largest(alone))
+            known[kind] = bool(((together - alone).abs() <= limit).all())
+    return known[kind]
 
 
 def noise_floor(logits: Float[Tensor, "prompt d_vocab"], dtype: torch.dtype) -> float:

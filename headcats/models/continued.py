@@ -7,6 +7,9 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
+PADDING = torch.iinfo(torch.int32).min
+"""Id of a place in front of a prompt that is shorter than others of its batch; the model does not see it."""
+
 
 class Standing(NamedTuple):
     """Where the positions of a packed sequence, or some of them, stand in the rows of a forward pass."""
@@ -29,7 +32,7 @@ def in_order(length: int) -> Standing:
 
 @dataclass(frozen=True, eq=False)
 class Continued:
-    """Prompts of one length `[prompt, pos]` and, where answers have several tokens, what comes after them.
+    """Prompts `[prompt, pos]`, shorter ones filled up in front, and, where answers have several tokens, what follows.
 
     An answer of k tokens is scored on one pass over the prompt and its first k - 1 tokens. A prompt is followed by two
     branches `[branch, prompt, step]`, its answer and its distractor, which do not see each other; shorter ones are

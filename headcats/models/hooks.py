@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from headcats.base.errors import ModelError
+from headcats.models.continued import PADDING
 
 ModelClass = Literal["HookedTransformer", "TransformerBridge"]
 Edit = Callable[[Tensor], Tensor]
@@ -227,10 +228,16 @@ def firing_once(
 
 
 def forward_options(model: Any, tokens: Tensor, *, last: int = 1) -> dict[str, Any]:
-    """Keyword arguments of a forward pass on prompts without padding, whose last logits are needed."""
+    """Keyword arguments of a forward pass on prompts, in a bridge filled up in front, whose last logits are needed."""
     if model_class(model) == "TransformerBridge":
         # Honoured by most architectures; for the rest, only the last positions are used anyway.
-        return {"logits_to_keep": last} if keeps_logits(model) else {}
+        options: dict[str, Any] = {"logits_to_keep": last} if keeps_logits(model) else {}
+        if bool((seen := tokens != PADDING).all()):
+            return options
+        options["attention_mask"] = seen.long()
+        if "position_ids" in _parameters(type(model.original_model).forward):
+            options["position_ids"] = (seen.long().cumsum(1) - 1).clamp(min=0)
+        return options
     # If the tokenizer pads on the left, HookedTransformer masks its pad id: an answer token or BOS with that id would
     # vanish. Our prompts have no padding.
     pads_left = getattr(getattr(model, "tokenizer", None), "padding_side", "right") == "left"
@@ -241,6 +248,12 @@ def keeps_logits(bridge: Any) -> bool:
     """True if the transformers model in a bridge takes `logits_to_keep`."""
     forward = getattr(type(getattr(bridge, "original_model", None)), "forward", None)
     return forward is not None and "logits_to_keep" in _parameters(forward)
+
+
+def takes_mask(bridge: Any) -> bool:
+    """True if the transformers model in a bridge can be told which tokens of a prompt it sees."""
+    forward = getattr(type(getattr(bridge, "original_model", None)), "forward", None)
+    return forward is not None and "attention_mask" in _parameters(forward)
 
 
 @functools.cache

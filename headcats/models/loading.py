@@ -64,7 +64,8 @@ def load_model(
 
     Args:
         source: "mini" or "mini-cognitive" (bundled, need no network), a local folder in Hugging Face layout (such as
-            './mini'), a hub name such as "gpt2", or a HookedTransformer, TransformerBridge or HookedModel as it is.
+            './mini'), a GGUF file (read into `dtype`), a hub name such as "gpt2", or a HookedTransformer,
+            TransformerBridge or HookedModel as it is.
         device: None for CUDA, else MPS, else CPU; the choice is logged.
         dtype: Dtype of the weights, or "auto" for that of the file. Effects are small: use float32 if it fits.
         revision: Branch, tag or commit, for a hub name.

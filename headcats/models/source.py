@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import importlib.util
 import json
 import os
 import re
@@ -24,6 +25,8 @@ TEXT_ONLY = (
 """Reason for refusing a model of more than text, and the way out."""
 _TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+GGUF = ".gguf"
+"""End of the name of a file that holds a whole model, as llama.cpp reads it; its weights are read into fp32."""
 _LARGEST_TEXT = 2**28  # bytes: ten times the largest tokenizer, and read whole
 _TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
 _STEP = re.compile(r"step[-_]?(\d+)", re.IGNORECASE)
@@ -37,10 +40,12 @@ def find_folder(source: str | os.PathLike[str], revision: str | None) -> tuple[s
         return text, *fetch(text, revision=revision)
     if not folder.exists():
         near = near_matches(text)
-        raise ModelError(f"Folder {text!r} does not exist." + (f" Did you mean {near}?" if near else ""))
+        what = "File" if folder.suffix == GGUF else "Folder"
+        raise ModelError(f"{what} {text!r} does not exist." + (f" Did you mean {near}?" if near else ""))
     if revision is not None:
         raise OptionError(f"A revision belongs to a hub name; {text!r} is a folder on this machine.")
-    return text if _is_bundled(source) else folder.resolve().name, folder.resolve(), None
+    name = folder.resolve().stem if folder.suffix == GGUF else folder.resolve().name
+    return text if _is_bundled(source) else name, folder.resolve(), None
 
 
 def local_folder(source: str | os.PathLike[str]) -> Path | None:
@@ -56,7 +61,8 @@ def local_folder(source: str | os.PathLike[str]) -> Path | None:
 def _is_path(source: str | os.PathLike[str]) -> bool:
     """True if a source is written as a path, not as a name."""
     text = os.fspath(source)
-    return not isinstance(source, str) or text.startswith((".", "~", os.sep)) or Path(text).is_absolute()
+    starts_as_path = text.startswith((".", "~", os.sep)) or Path(text).is_absolute()
+    return not isinstance(source, str) or starts_as_path or text.endswith(GGUF)
 
 
 def _is_bundled(source: str | os.PathLike[str]) -> bool:
@@ -80,9 +86,15 @@ def check_texts(folder: Path) -> None:
 
 def check_folder(folder: Path, *, needs_tokenizer: bool = True, fetched: str = "") -> None:
     """Raise a ModelError for a folder, a copy of `fetched` on the hub, that holds no causal language model."""
+    if folder.suffix == GGUF and folder.is_file():
+        if importlib.util.find_spec("gguf") is None:
+            raise ModelError(f"To read {str(folder)!r}, install the package gguf: pip install 'headcats[gguf]'.")
+        return
     if not folder.is_dir() and not fetched:
         problem = "is a file" if folder.is_file() else "does not exist"
-        raise ModelError(f"Expected a folder with a model in Hugging Face layout; {str(folder)!r} {problem}.")
+        raise ModelError(
+            f"Expected a folder with a model in Hugging Face layout, or a file *{GGUF}; {str(folder)!r} {problem}."
+        )
     needed = {"config.json": ("config.json",), "weights (model.safetensors)": _WEIGHTS}
     if needs_tokenizer:
         needed["a tokenizer (tokenizer.json; or pass tokenizer=)"] = _TOKENIZER

@@ -1,6 +1,8 @@
 """Read a transformers model, placed and in the precision that is asked for, and its tokenizer from a folder."""
 
+import contextlib
 import difflib
+import io
 import logging
 import os
 import re
@@ -13,13 +15,14 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 
 from headcats.base import registry
 from headcats.base.errors import ModelError, OptionError, first_line, pluralize, unknown_name_message
-from headcats.models.source import check_texts, fetch, local_folder
+from headcats.models.source import GGUF, check_texts, fetch, local_folder
 
 # What headcats sets itself, and why another value is refused.
 _SET_HERE = {
     "attn_implementation": "only eager attention computes the patterns that hooks read",
     "trust_remote_code": "code from a model's repository is never run; boot it as a TransformerBridge yourself",
     "torch_dtype": "name it dtype",
+    "gguf_file": "name the file itself in place of the folder",
     "local_files_only": "the files have been fetched by then; set HF_HUB_OFFLINE=1 for no network",
     # A manifest would hold it, and manifests are shared.
     "token": "the files have been fetched by then; set HF_TOKEN",
@@ -53,6 +56,20 @@ _DAMAGED = {
         "it needs code from its repository, which headcats does not run; load it yourself and pass it (a tokenizer as "
         "tokenizer=)"
     ),
+    r"GGUF magic bytes|cannot mmap an empty|cannot reshape array|mmap length": (
+        "it is no GGUF file, or a damaged one; copy or download it again"
+    ),
+    r"GGUF model with architecture": (
+        "transformers reads GGUF files of some architectures alone, not of this one; take the model in Hugging Face "
+        "layout"
+    ),
+    r"Dequantization|not a valid GGMLQuantizationType": (
+        "it is quantised in a way that the package gguf cannot undo; take another file of the model, such as Q8_0"
+    ),
+    r"tokenizer from a GGUF": (
+        "it holds no tokenizer that transformers reads; pass the folder or hub name of one, "
+        "hc.load_model(file, tokenizer=...)"
+    ),
     r"requires bitsandbytes": "the library that quantises it is missing; pip install bitsandbytes",
 }
 
@@ -80,9 +97,10 @@ def read_model(folder: Path, *, dtype: torch.dtype | str, device: torch.device, 
     # Without trust_remote_code=False, transformers would ask at the keyboard.
     fixed = {"local_files_only": True, "trust_remote_code": False, "output_loading_info": True}
     try:
-        model, info = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, attn_implementation="eager", **fixed, **options
-        )
+        with contextlib.redirect_stderr(io.StringIO()) if folder.suffix == GGUF else contextlib.nullcontext():
+            model, info = AutoModelForCausalLM.from_pretrained(
+                **_place(folder), dtype=dtype, attn_implementation="eager", **fixed, **options
+            )
     except Exception as error:  # noqa: BLE001 - every format and architecture fails in its own way
         raise ModelError(_message("Cannot load the model in", folder, error)) from None
     if missing := sorted(info.get("missing_keys", ())):
@@ -94,6 +112,10 @@ def read_model(folder: Path, *, dtype: torch.dtype | str, device: torch.device, 
     if unused := sorted(info.get("unexpected_keys", ())):
         tensors, kind = pluralize(len(unused), "tensor"), type(model).__name__
         _log.info("Of the weights, %s have no place in %s and are not used, %r first.", tensors, kind, unused[0])
+    if folder.suffix == GGUF:
+        # Its weights are not quantised any more, but transformers says so, and would neither move nor save it.
+        model.is_quantized, model.hf_quantizer = False, None
+        del model.config.quantization_config
     if not model.config.architectures:
         model.config.architectures = [type(model).__name__]
     if not is_placed(model) and "device_map" not in options:
@@ -122,7 +144,7 @@ def read_tokenizer(source: Any) -> Any:
         folder, _ = fetch(os.fspath(source))
     check_texts(folder)
     try:
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        return AutoTokenizer.from_pretrained(**_place(folder), local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - as for the model
         raise ModelError(_message("Cannot load the tokenizer in", folder, error)) from None
 
@@ -143,6 +165,13 @@ def check_vocabulary(tokenizer: Any, model: Any) -> None:
             f"The tokenizer has {tokenizer.vocab_size} tokens, and the model knows {known}: it is that of another "
             f"model. Pass the model's own as tokenizer=."
         )
+
+
+def _place(folder: Path) -> dict[str, Any]:
+    """A folder or GGUF file, as transformers takes it."""
+    if folder.suffix == GGUF:
+        return {"pretrained_model_name_or_path": folder.parent, "gguf_file": folder.name}
+    return {"pretrained_model_name_or_path": folder}
 
 
 def _check_device(place: str) -> None:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,13 +31,52 @@ _SOURCE, _WARNED = "kept_of", "warned"
 Tables = Mapping[str, xr.Dataset]
 
 
+class TableCache:
+    """Tables in the folder of a run, beside its blocks; of results in memory, on the hub, or with damaged files none.
+
+    Args:
+        run: The blocks that the tables come from.
+    """
+
+    def __init__(self, run: RunResults) -> None:
+        is_kept = isinstance(run, StoredRun) and not run.stored_at.on_hub and not run.missing
+        self._folder = run.stored_at.folder / KEPT if is_kept and isinstance(run, StoredRun) else None
+        self._state = _state(run) if is_kept and isinstance(run, StoredRun) else ""
+
+    def read(self, options: str, names: tuple[str, ...]) -> tuple[dict[str, xr.Dataset], list[str]] | None:
+        """Tables and the warnings they came with; None where one is missing, damaged or of other blocks or options."""
+        if self._folder is None:
+            return None
+        found = _read(self._paths(options, names), self._source(options))
+        return found and ({table: _without_marks(content) for table, content in found[0].items()}, found[1])
+
+    def write(self, options: str, tables: Tables, warned: Sequence[str] = ()) -> None:
+        """Keep tables, if they can be stored; what is kept of other blocks, or by another version, is removed."""
+        if self._folder is None:
+            return
+        marks = {_SOURCE: self._source(options), _WARNED: json.dumps(list(warned))}
+        paths = self._paths(options, tuple(tables))
+        # Results of others may be closed, and what cannot be stored is still computed.
+        with suppress(StorageError, OSError, ValueError):
+            for name, data in set_bytes({name: table.assign_attrs(marks) for name, table in tables.items()}).items():
+                write_whole(paths[name], data)
+            _remove_stale(self._folder, self._state)
+
+    def _source(self, options: str) -> str:
+        return f"{self._state} {_checksum_of(options)}"
+
+    def _paths(self, options: str, names: tuple[str, ...]) -> dict[str, Path]:
+        assert self._folder is not None
+        stem = f"{self._state[:12]}-{_checksum_of(options)[:12]}"
+        return {name: self._folder / f"{stem}-{name}.nc" for name in names}
+
+
 def cached_tables(
     run: RunResults, options: str, names: tuple[str, ...], compute: Callable[[], Tables]
 ) -> dict[str, xr.Dataset]:
     """Read from the cache in the folder of the run, or compute: what it holds is of the same blocks.
 
-    Warnings of the statistics that `compute` gave are given again. Of results in memory, on the hub, or with damaged
-    files nothing is kept. What is kept of other blocks, or by another version, is removed.
+    Warnings of the statistics that `compute` gave are given again.
 
     Args:
         run: The blocks.
@@ -48,16 +87,12 @@ def cached_tables(
     Returns:
         Name -> table. Errors of `compute` are passed on, and nothing is kept then.
     """
-    if not isinstance(run, StoredRun) or run.stored_at.on_hub or run.missing:
-        return dict(compute())
-    folder, state, chosen = run.stored_at.folder / KEPT, _state(run), checksum(options.encode("utf-8", "replace"))
-    source = f"{state} {chosen}"
-    paths = {table: folder / f"{state[:12]}-{chosen[:12]}-{table}.nc" for table in names}
-    if (found := _read(paths, source)) is not None:
+    cache = TableCache(run)
+    if (found := cache.read(options, names)) is not None:
         tables, warned = found
         for message in warned:
             warnings.warn(message, StatisticsWarning, stacklevel=3)
-        return {table: _without_marks(content) for table, content in tables.items()}
+        return tables
     given: list[warnings.WarningMessage] = []
     try:
         with warnings.catch_warnings(record=True) as given:
@@ -67,13 +102,13 @@ def cached_tables(
         for warning in given:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     of_statistics = [str(warning.message) for warning in given if issubclass(warning.category, StatisticsWarning)]
-    marks = {_SOURCE: source, _WARNED: json.dumps(of_statistics)}
-    # Results of others may be closed, and what cannot be stored is still computed.
-    with suppress(StorageError, OSError, ValueError):
-        for table, data in set_bytes({table: computed[table].assign_attrs(marks) for table in names}).items():
-            write_whole(paths[table], data)
-        _remove_stale(folder, state)
-    return {table: computed[table] for table in names}
+    tables = {table: computed[table] for table in names}
+    cache.write(options, tables, of_statistics)
+    return tables
+
+
+def _checksum_of(options: str) -> str:
+    return checksum(options.encode("utf-8", "replace"))
 
 
 def _state(run: StoredRun) -> str:

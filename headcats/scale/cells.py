@@ -85,6 +85,7 @@ class Assessment:
 
     task: str
     batches: tuple[PromptBatch, ...]
+    scored: tuple[PromptBatch, ...]  # the same prompts, each length apart
 
     @property
     def title(self) -> str:
@@ -101,8 +102,8 @@ class Assessment:
         with working_on(self.title):
             shared.register_items()
             runs = [BaseRuns(model, batch, limit=shared.memory) for batch in self.batches]
-            measured = measure(shared.metrics[0], runs)
-            return measured, given_answers(model, self.batches, measured.clean[1])
+            measured = measure(shared.metrics[0], runs, self.scored)
+            return measured, given_answers(model, self.scored, measured.clean[1])
 
     def halves(self) -> "list[Assessment]":
         """No pieces: unpatched runs cut themselves to the memory of the process that makes them."""
@@ -134,7 +135,7 @@ class Cell:
     @property
     def group(self) -> tuple[Any, ...]:
         """Cells with the same prompts."""
-        return self.task, self.place, self.n_prompts
+        return self.task, self.labels, self.place, self.n_prompts
 
     def on(self, model: HookedModel, shared: Shared) -> tuple[Scored, dict[str, Report]]:
         """Score it, as a run in one process would, with checks of the model where they are asked for."""

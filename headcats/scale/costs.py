@@ -122,36 +122,37 @@ class Counting:
     sizes: Sizes
     preparation: Preparation
 
-    @property
-    def batches(self) -> list[PromptBatch]:
-        """Scored prompts of all tasks."""
-        return [batch for task in self.preparation.study.tasks for batch in self.preparation.of(task.name).scored]
+    def batches(self, spec: MethodSpec | None = None) -> list[PromptBatch]:
+        """Scored prompts of all tasks, as a method goes through them; None for unpatched runs."""
+        tasks = self.preparation.study.tasks
+        return [batch for task in tasks for batch in self.preparation.batches(task.name, spec)]
 
     def operations(self) -> Iterator[tuple[str, int]]:
         """Operations of the runs that all methods share, then of each method; those of one mean share its runs, as the
         first's.
         """
         sides: tuple[Side, ...] = ("clean", "corrupted")
-        shared = (self._forward(batch, side) + self._recorded(batch, side) for batch in self.batches for side in sides)
-        yield UNPATCHED, sum(shared) + sum(self._forward(batch, "clean") for batch in self.batches)
+        batches = self.batches()
+        shared = (self._forward(batch, side) + self._recorded(batch, side) for batch in batches for side in sides)
+        yield UNPATCHED, sum(shared) + sum(self._forward(batch, "clean") for batch in batches)
         done = set[tuple[str, str]]()
         for spec in self.preparation.study.methods:
-            kind, total = reference_kind(spec), sum(self._swept(spec, batch) for batch in self.batches)
+            kind, total = reference_kind(spec), sum(self._swept(spec, batch) for batch in self.batches(spec))
             if kind.startswith("other_"):
-                total += sum(self._forward(batch, "clean") for batch in self.batches)
+                total += sum(self._forward(batch, "clean") for batch in batches)
             elif kind:
                 keys = [("" if kind == "suite" else task.name, kind) for task in self.preparation.study.tasks]
                 total += sum(self._reference(*key) for key in dict.fromkeys(keys) if key not in done)
                 done |= {*keys}
             if spec.method.intervention.uses_second:
-                total += sum(self._recorded(batch, "corrupted") for batch in self.batches)
+                total += sum(self._recorded(batch, "corrupted") for batch in batches)
             yield spec.label, total
 
     def memory(self, spec: MethodSpec, *, budget: int) -> int:
         """Bytes expected beside the weights; a MemoryLimitError if a sweep cannot be cut to fit into the budget."""
         captured = ROWS if spec.method.intervention.uses_reference else 0
         most = 0
-        for batch in self.batches:
+        for batch in self.batches(spec):
             of, first = batch.continued(spec.method.intervention.base), self._first(spec, batch)
             footprint = Footprint.of(self.sizes, of, first=first, path="replayed")
             cut = plan(footprint, rows=self._heads(spec) * self.shape.n_layers, budget=budget)

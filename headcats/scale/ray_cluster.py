@@ -74,6 +74,19 @@ class Cluster:
         if self.address is not None and not (isinstance(self.address, str) and self.address.strip()):
             raise OptionError(f"address must be host:port of the head node, or 'auto'; got {shown(self.address)}.")
 
+    @classmethod
+    def parse(cls, text: str) -> "Cluster":
+        """Read `here`, `auto` or `host:port`, with `,gpus=N` or without; an OptionError for anything else.
+
+        Args:
+            text: As `--cluster` takes it.
+        """
+        address, _, gpus = text.partition(",")
+        name, _, number = gpus.partition("=")
+        if gpus and (name.strip() != "gpus" or not number.strip().isdecimal()):
+            raise OptionError(f"cluster must be here, auto or host:port, with or without ,gpus=N; got {text!r:.80}.")
+        return cls(None if address == "here" else address, int(number) if gpus else None)
+
     def check_reachable(self) -> None:
         """Raise a ClusterError if nobody listens at the address, or at that of RAY_ADDRESS where it is used."""
         place = self._place()

@@ -211,8 +211,8 @@ def plan(
     rows = {part: (flops, flops / device.rate / 3600 / copies, memory[part]) for part, flops in counting.operations()}
     flops, hours, most = zip(*rows.values(), strict=True)
     rows[TOGETHER] = (sum(flops), sum(hours), max(most))
-    lengths = [batch.length for batch in counting.batches for _ in range(len(batch))]
     scored = {task.name: batches for task in study.tasks if (batches := preparation.of(task.name).scored)}
+    lengths = [batch.length for batches in scored.values() for batch in batches for _ in range(len(batch))]
     items = [len({item for batch in batches for item in batch.items}) for batches in scored.values()]
     return Resources(
         shape=model_shape,

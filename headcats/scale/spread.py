@@ -83,7 +83,7 @@ class Spread(Here):
                 self._assessed[name] = judge(self.study, prepared, None, given=functools.partial(_as_given, ()))
                 advance(1, name)
             else:
-                calls.append(Assessment(name, prepared.scored))
+                calls.append(Assessment(name, self.preparation.batches(name), prepared.scored))
         for call, (measured, answers) in self.workers.map(calls, shared=self._shared({})):
             self._assessed[call.task] = judge(
                 self.study, self.preparation.of(call.task), measured, given=functools.partial(_as_given, answers)
@@ -125,7 +125,8 @@ class Spread(Here):
         pieces: dict[tuple[str, str], _Pieces] = defaultdict(_Pieces)
         heads, shown = sum(self.model.n_heads.values()), defaultdict[str, float](float)
         cells = [cell for task, of_task in missing.items() for cell in self._cells(task, of_task)]
-        references = {name: self.preparation.of(name).reference for name in self._read_as_reference(missing)}
+        together = self.preparation.together
+        references = {name: together(self.preparation.of(name).reference) for name in self._read_as_reference(missing)}
         while cells:
             whole: list[Cell] = []
             for cell, (scored, checks) in self.workers.map(cells, shared=self._shared(references)):
@@ -152,16 +153,21 @@ class Spread(Here):
 
     def _cells(self, task: Task, specs: Sequence[MethodSpec]) -> list[Cell]:
         """Prompt by prompt where the method allows it; those of one chunk of prompts follow each other."""
-        scored = self.preparation.of(task.name).scored
-        labels = tuple(spec.label for spec in specs)
-        cut = [spec for spec in specs if getattr(spec.method, "scores_prompts_apart", False)]
-        cells = [
-            Cell(task.name, spec.label, labels, (chunk,), place=(number, start))
-            for number, batch in enumerate(scored)
-            for start, chunk in self._chunks(batch, cut)
-            for spec in cut
-        ]
-        cells += [Cell(task.name, spec.label, labels, scored, is_piece=False) for spec in specs if spec not in cut]
+        alike: dict[tuple[PromptBatch, ...], list[MethodSpec]] = defaultdict(list)
+        for spec in specs:
+            alike[self.preparation.batches(task.name, spec)].append(spec)
+        cells = []
+        for batches, of_batches in alike.items():
+            labels = tuple(spec.label for spec in of_batches)
+            cut = [spec for spec in of_batches if getattr(spec.method, "scores_prompts_apart", False)]
+            cells += [
+                Cell(task.name, spec.label, labels, (chunk,), place=(number, start))
+                for number, batch in enumerate(batches)
+                for start, chunk in self._chunks(batch, cut)
+                for spec in cut
+            ]
+            whole = [spec for spec in of_batches if spec not in cut]
+            cells += [Cell(task.name, spec.label, labels, batches, is_piece=False) for spec in whole]
         return [replace(cell, checked=not number) for number, cell in enumerate(cells)]
 
     def _chunks(self, batch: PromptBatch, specs: Sequence[MethodSpec]) -> Iterator[tuple[int, PromptBatch]]:
@@ -180,8 +186,8 @@ class Spread(Here):
 
     def _whole(self, cell: Cell) -> Cell:
         """Cell of the method on all prompts of its task."""
-        scored = self.preparation.of(cell.task).scored
-        return Cell(cell.task, cell.label, (cell.label,), scored, is_piece=False, checked=True)
+        batches = self.preparation.batches(cell.task, MethodSpec.parse(cell.label))
+        return Cell(cell.task, cell.label, (cell.label,), batches, is_piece=False, checked=True)
 
     def _shared(self, references: Mapping[str, Sequence[PromptBatch]]) -> Shared:
         """Values for all calls; `references`: task -> its reference prompts, of all that a call may ask for."""

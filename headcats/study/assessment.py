@@ -16,6 +16,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import is_replayable
 from headcats.prompts.batch import PromptBatch
+from headcats.prompts.padding import in_order, keys_of
 from headcats.prompts.template import has_query
 from headcats.results.records import NOT_USED, DropCounts, GivenAnswer, TaskRecord
 from headcats.statistics.task import mean_interval
@@ -39,12 +40,13 @@ class Measured(NamedTuple):
     corrupted: Float[np.ndarray, "metric prompt"]
 
 
-def measure(metric: str, runs: Sequence[BaseRuns]) -> Measured:
-    """Measurements that a task is judged by; `metric` decides on the gap."""
+def measure(metric: str, runs: Sequence[BaseRuns], scored: Sequence[PromptBatch]) -> Measured:
+    """Measurements that a task is judged by, in the order of its `scored` prompts; `metric` decides on the gap."""
+    order = in_order(keys_of([run.batch for run in runs]), keys_of(scored))
     clean, corrupted = (
         np.concatenate(
             [run.measured((metric, "accuracy", "logit_diff"), run.base_run(side)).cpu().numpy() for run in runs], axis=1
-        )
+        )[:, order]
         for side in ("clean", "corrupted")
     )
     return Measured(clean, corrupted)
@@ -55,7 +57,7 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
     return judge(
         study,
         prepared,
-        None if prepared.problem else measure(study.metrics[0], runs),
+        None if prepared.problem else measure(study.metrics[0], runs, prepared.scored),
         given=lambda accuracy: given_answers(runs[0].model, prepared.scored, accuracy),
     )
 
@@ -160,7 +162,7 @@ def _rows(task: Task, *, n_used: int) -> DropCounts:
 def assess_prompts(preparation: Preparation, task: str, *, limit: str | int | None) -> TaskRecord:
     """Assess a task on runs of its prompts that are made for it alone."""
     prepared = preparation.of(task)
-    runs = [BaseRuns(preparation.model, batch, limit=limit) for batch in prepared.scored]
+    runs = [BaseRuns(preparation.model, batch, limit=limit) for batch in preparation.batches(task)]
     return assess(preparation.study, prepared, runs)
 
 
@@ -201,8 +203,8 @@ def memory_plan(
     sweeps = {
         (spec, batch.clean.shape, batch.corrupted.shape, batch.steps, work_of(spec, model, batch, path=path)): batch
         for task, specs in study.cells.items()
-        for batch in preparation.of(task.name).scored
         for spec in specs
+        for batch in preparation.batches(task.name, spec)
     }
     plans = [plan_of(spec, model, study, batch, budget=available, path=path) for (spec, *_), batch in sweeps.items()]
     return max((sweep for sweep in plans if sweep), key=lambda sweep: sweep.peak, default=None)

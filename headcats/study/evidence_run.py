@@ -1,7 +1,9 @@
 """`hc.run_evidence`: the categories of a finished run, tested on prompts that the run has never seen."""
 
+import contextlib
 import json
 import logging
+import math
 import os
 import warnings
 from collections.abc import Iterable, Sequence
@@ -15,11 +17,14 @@ from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, resolve_tested
 from headcats.categories.map_tables import read_scores
 from headcats.evidence.confounders import covariates_of
+from headcats.evidence.damage import done_here
 from headcats.evidence.held_out import HeldOut, Options, examine
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
+from headcats.prompts.batch import PromptBatch
+from headcats.results.cached_tables import TableCache
 from headcats.results.folder import ResultsFolder
-from headcats.results.loading import read_results
+from headcats.results.loading import open_results
 from headcats.results.options import MOST_PROMPTS
 from headcats.results.place import find_place
 from headcats.results.run_results import STATE, RunResults
@@ -27,9 +32,12 @@ from headcats.results.tables import set_bytes
 from headcats.results.whole_file import write_whole
 from headcats.scores.blocks import first_half, of_items
 from headcats.statistics.labellings import LEAST_LABELLINGS
+from headcats.study.evidence_work import kept_work
+from headcats.study.options import Elsewhere
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_order, check_prompts, restored_model, restored_study
+from headcats.sweeps.free_memory import budget
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 
@@ -48,6 +56,8 @@ def run_evidence(
     n_prompts: int = 16,
     relabellings: int = 200,
     seed: int = 0,
+    memory: str | int | None = None,
+    cluster: Elsewhere | None = None,
 ) -> xr.DataTree:
     """Are the categories real: do their tasks use the same heads, more than tasks with other labels do?
 
@@ -60,7 +70,8 @@ def run_evidence(
     both, standardized, is larger than all but 5 % of the largest ones of relabelled tasks (family-wise p), and the
     lower limit of the difference in damage over sources (95 % on its side) is above 0; not supported if the upper one
     is below .02; else, and where its labels go with another property of the tasks, inconclusive. docs/relabelling.md
-    derives the rule, which has no options. All of this is conditional on exchangeable sources, and holds for these
+    derives the rule, which has no options. A call that was stopped goes on from what it had measured, which is kept
+    in the folder. All of this is conditional on exchangeable sources, and holds for these
     tasks, templates and distractor tasks.
 
     Args:
@@ -78,6 +89,8 @@ def run_evidence(
         n_prompts: Held-out prompts per task.
         relabellings: Labellings beside the true one, at least 19; where fewer exist, all are taken.
         seed: Seed of the halves and of the relabellings. Prompts have the seed of the run.
+        memory: Memory to use beside the model's weights, such as 4GB; None takes half of what is free.
+        cluster: An `hc.Cluster`, on whose workers heads are ablated; None takes this process.
 
     Returns:
         Nodes `relabelling` and `specificity`, described in docs/schema.md. Attributes of the
@@ -92,6 +105,7 @@ def run_evidence(
         DataError: No task can be tested; the message says why for each. Or no results, or model and results swapped.
         ModelError: The model cannot be loaded or trusted.
         OccupiedError: Another process is writing the folder; the message says which.
+        ClusterError: Ray or the cluster cannot be used, or a piece cannot be done on it.
         StorageError: A folder that cannot be read or written.
 
     Example:
@@ -121,13 +135,18 @@ def run_evidence(
         check_is(results, RESULTS, by="hc.run_evidence")
     reading = MapSpec.parse(method=method, metric=metric, effect=effect)
     options = Options(positions=positions, relabellings=relabellings, seed=seed)
+    if memory is not None:
+        budget(memory)
+    given: dict[str, Any] = {"suite": suite, "n_prompts": n_prompts, "options": options, "memory": memory}
+    given["cluster"] = cluster
     if isinstance(results, xr.DataTree):
         run = RunResults(results)
-        return _examined(model, run, resolve_tested(reading, run), suite=suite, n_prompts=n_prompts, options=options)
+        return _examined(model, run, resolve_tested(reading, run), kept=TableCache(run), **given)
     with ResultsFolder(results).adding("headcats evidence"):
-        run = RunResults(read_results(find_place(results)))
+        stored = open_results(find_place(results), checked_later=math.inf)
+        run = RunResults(stored.tree)
         reading = resolve_tested(reading, run)
-        evidence = _examined(model, run, reading, suite=suite, n_prompts=n_prompts, options=options)
+        evidence = _examined(model, run, reading, kept=TableCache(stored), **given)
         _save(evidence, Path(results) / reading.evidence_folder(run, ablated=positions))
     return evidence
 
@@ -140,6 +159,9 @@ def _examined(
     suite: str | Suite | Task | Sequence[Task | str] | None,
     n_prompts: int,
     options: Options,
+    memory: str | int | None,
+    cluster: Elsewhere | None,
+    kept: TableCache,
 ) -> xr.DataTree:
     adapted = restored_model(run, model)
     study = restored_study(run, suite)
@@ -149,8 +171,17 @@ def _examined(
     for warning in caught:
         warnings.warn(str(warning.message), warning.category, stacklevel=3)
     tested = halves[0]["task"].values.tolist()
-    held_out = held_out_prompts(adapted, run, study, tested, n_prompts=n_prompts, seed=options.seed)
-    evidence = examine(adapted, held_out, halves, options=options)
+    preparation = checked_preparation(adapted, run, study)
+    held_out = held_out_prompts(
+        preparation, run, tested, n_prompts=n_prompts, seed=options.seed, positions=options.positions
+    )
+    with contextlib.nullcontext() if cluster is None else cluster.connected() as scorer_of:
+        work = done_here(adapted)
+        if scorer_of is not None:
+            workers = scorer_of(preparation, path="auto", memory=memory).workers
+            work = lambda pieces, shared: workers.map(pieces, shared=shared)  # noqa: E731
+        work = kept_work(adapted, work, kept, tells_time=cluster is None)
+        evidence = examine(adapted, held_out, halves, options=options, work=work, memory=memory)
     evidence.attrs[STATE] = reading.state(run)
     evidence.attrs["options"] = json.dumps(
         {
@@ -166,19 +197,27 @@ def _examined(
     return evidence
 
 
+def checked_preparation(model: HookedModel, run: RunResults, study: Study) -> Preparation:
+    """The prompts of a run; a PlanError where they are others now."""
+    check_model(model)
+    preparation = Preparation(model, study)
+    check_prompts(preparation, run.manifest)
+    return preparation
+
+
 def held_out_prompts(
-    adapted: HookedModel, run: RunResults, study: Study, tasks: Iterable[str], *, n_prompts: int, seed: int
+    preparation: Preparation, run: RunResults, tasks: Iterable[str], *, n_prompts: int, seed: int, positions: str
 ) -> HeldOut:
     """Prompts of some tasks about items of the second half, which the run has not seen."""
-    check_model(adapted)
-    preparation = Preparation(adapted, study)
-    check_prompts(preparation, run.manifest)
     tested = [task for task in tasks if task in preparation.prepared]
+    study = preparation.study
+
+    def of_task(task: str) -> tuple[PromptBatch, ...]:
+        batches, _ = preparation.held_out(task, n=n_prompts, keep=lambda item: not first_half(item, seed=seed))
+        return preparation.together(batches) if positions == "last" else batches
+
     return HeldOut(
-        batches={
-            task: preparation.held_out(task, n=n_prompts, keep=lambda item: not first_half(item, seed=seed))[0]
-            for task in tested
-        },
+        batches={task: of_task(task) for task in tested},
         category_of={task.name: study.suite.category_of(task).name for task in study.suite.tasks},
         source_of={task: study.sources.labels[task] for task in tested},
         linked={task: study.sources.linked[task] for task in tested},

@@ -19,6 +19,7 @@ from headcats.base.guard import working_on
 from headcats.methods.method import SuiteInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
+from headcats.prompts.padding import in_order, keys_of
 from headcats.results.manifest import SUITE
 from headcats.results.merging import join_parts
 from headcats.results.records import BlockRecord, MethodRecord, TaskRecord
@@ -215,6 +216,9 @@ class MethodRun:
             self.output.save_manifest()
             return
         block = scored.block.assign_attrs(fingerprint=mark)
+        if not spec.is_joint and len(scored_prompts := self.preparation.of(part).scored) > 1:
+            # A method may go through prompts of several lengths together.
+            block = block.isel(prompt=in_order(block["key"].values.tolist(), keys_of(scored_prompts)))
         record = BlockRecord(mark) if spec.is_joint else block_record(block)
         versions = conditions_since(self.manifest)
         record = replace(record, seconds=round(scored.seconds, 3), versions=versions, device=scored.device)

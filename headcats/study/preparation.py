@@ -9,11 +9,13 @@ from typing import Any
 from headcats.base.errors import DataError, ModelError
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
+from headcats.models.checks import takes_padding
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.chat import as_messages
 from headcats.prompts.corruption import build_pairs, distractor_tasks, each_pair
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.encode import encode_pairs, usable_pairs
+from headcats.prompts.padding import padded_together
 from headcats.prompts.pair import PromptPair, WordPair, near_duplicates
 from headcats.results.records import LEAST_PROMPTS_PER_ROLE
 from headcats.study.plan import REFERENCE_PROMPTS, Study
@@ -76,11 +78,12 @@ class Preparation:
         self._tokenizer: Any = model.tokenizer
         self.references = References(
             [task.name for task in study.suite.tasks],
-            lambda task: self.of(task).reference,
+            lambda task: self.together(self.of(task).reference),
             seed=study.seed,
             n_scored=lambda task: self.of(task).prompts.kept,
         )
         self._prepared: dict[str, Prepared] = {}
+        self._together: dict[str, tuple[PromptBatch, ...]] = {}
 
     def of(self, task: str) -> Prepared:
         """One task of the suite (else an UnknownNameError); no other task is encoded for it."""
@@ -88,6 +91,27 @@ class Preparation:
             (definition,) = self.study.suite.named([task])
             self._prepared[task] = self._prepare(definition)
         return self._prepared[task]
+
+    def batches(self, task: str, spec: MethodSpec | None = None) -> tuple[PromptBatch, ...]:
+        """Batches in which a method goes through the scored prompts of a task; None for that of the unpatched runs.
+
+        Prompts of several lengths together where nothing changes before the last position, in another order.
+        """
+        scored = self.of(task).scored
+        if not (spec is None or getattr(spec.method, "takes_padding", bool)(spec.positions)):
+            return scored
+        if task not in self._together:
+            self._together[task] = self.together(scored)
+        return self._together[task]
+
+    def together(self, batches: tuple[PromptBatch, ...]) -> tuple[PromptBatch, ...]:
+        """The same prompts, several lengths together if the model is exact with them (or not there yet)."""
+        if len(batches) < 2:
+            return batches
+        joined = padded_together(batches)
+        sides = [getattr(batch, side) for batch in joined for side in ("clean", "corrupted")]
+        exact = not isinstance(self.model, HookedModel) or all(takes_padding(self.model, side) for side in sides)
+        return joined if exact else batches
 
     @property
     def prepared(self) -> dict[str, Prepared]:
@@ -109,13 +133,15 @@ class Preparation:
         """Write the prompts of a task anew, corrupted by these tasks alone."""
         self.distractors[task] = distractors
         self._prepared.pop(task, None)
+        self._together.pop(task, None)
         self.references.forget()
 
     def also_read(self, task: str, spec: MethodSpec) -> list[str]:
         """Fingerprints of what a method reads on a task beside its clean and corrupted prompts."""
         fingerprints: list[str] = []
         if kind := reference_kind(spec):
-            fingerprints = [kind, *(batch.fingerprint() for batch in self.references.batches(task, kind))]
+            sources = self.references.sources(task, kind)
+            fingerprints = [kind, *(batch.fingerprint() for name in sources for batch in self.of(name).reference)]
         if getattr(getattr(spec.method, "intervention", None), "uses_second", False):
             scored = self.of(task).scored
             fingerprints += ["second corruption", *(batch.second_fingerprint() for batch in scored)]

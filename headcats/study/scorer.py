@@ -1,7 +1,6 @@
 """The scorer of a run: this process, or others that hold the model; and checks of the model around each task."""
 
 import functools
-import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -128,10 +127,18 @@ class Here:
         self, task: Task, specs: Sequence[MethodSpec], advance: Advance
     ) -> Iterator[TaskRecord | Scored | dict[str, Report]]:
         prepared, heads = self.preparation.of(task.name), sum(self.model.n_heads.values())
-        runs = tuple(BaseRuns(self.model, batch, limit=self.memory) for batch in prepared.scored)
-        for spec, batch_runs in itertools.product(specs, runs):
-            spec.method.announce(batch_runs, positions=spec.positions, path=self.path)
-        record = assess(self.study, prepared, runs)
+        made: dict[tuple[PromptBatch, ...], tuple[BaseRuns, ...]] = {}
+
+        def runs_of(spec: MethodSpec | None) -> tuple[BaseRuns, ...]:
+            batches = self.preparation.batches(task.name, spec)
+            if batches not in made:
+                made[batches] = tuple(BaseRuns(self.model, batch, limit=self.memory) for batch in batches)
+            return made[batches]
+
+        for spec in specs:
+            for runs in runs_of(spec):
+                spec.method.announce(runs, positions=spec.positions, path=self.path)
+        record = assess(self.study, prepared, runs_of(None))
         if record.refusal:
             yield record
             advance(heads * len(specs), task.name)
@@ -140,8 +147,9 @@ class Here:
         yield record
         reference = functools.partial(self.preparation.references.of, task.name)
         for spec in specs:
-            step = _heads_done(advance, f"{task.name} {spec.label}", n_batches=len(runs))
-            inputs = TaskInputs(runs, self.study.metrics, reference, step, self.path)
+            of_spec = runs_of(spec)
+            step = _heads_done(advance, f"{task.name} {spec.label}", n_batches=len(of_spec))
+            inputs = TaskInputs(of_spec, self.study.metrics, reference, step, self.path)
             yield Scored.of(spec, inputs, task.name)
         yield checks.done()
 

@@ -17,12 +17,12 @@ from headcats.sweeps.donors import Donors, UncoveredRoles, all_covered, choose_b
 
 # As roles: a token without any, and what fills up behind an answer that is shorter than others of its batch.
 _NO_ROLE, _BEHIND = "\0none", "\0behind"
-LAST = "\0last"
-"""Role of the last token of a prompt, whatever its own; a character that names of roles have not."""
 ROWS = 64
 
-RoleSource = tuple[Tensor, tuple[Labels, ...], int]
-"""Tokens, their roles, and the place of the last token of the prompts."""
+RoleSource = tuple[Tensor, tuple[Labels, ...]]
+"""Tokens and their roles."""
+LastMeans = dict[int, Tensor]
+"""Layer -> mean z `[head, d_head]` of the last tokens of prompts."""
 
 
 class Reference:
@@ -55,6 +55,7 @@ class Reference:
         # The last model's means: one reference may serve several models.
         self._means: tuple[Any, dict[int, dict[str, Tensor]]] = (None, {})
         self._index_means: tuple[Any, dict[int, Tensor]] = (None, {})
+        self._last_means: tuple[Any, LastMeans] = (None, {})
         self._counts: dict[str, int] = {}
 
     def copied(self) -> "Reference":
@@ -78,16 +79,16 @@ class Reference:
         """
         if batch.labels is None or not self._has_roles:
             return self._mean_by_index(model, batch, layer, mask, first)
+        if is_at_last(batch, mask):
+            mean = self._last_mean(model, batch, layer)
+            return mean.expand(len(batch), mask.shape[1] - first, *mean.shape)
         if self._means[0] is not model.model:
             self._means = (model.model, self._role_means(model))
         means = self._means[1][layer]
         # Where the layer is, in a model that is spread over devices.
-        device = next((mean.device for mean in means.values()), model.device)
+        device = next(iter(means.values())).device if means else model.device
         zero = torch.zeros(model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=device)
-        rows, uncovered = list[Tensor](), dict[int, str]()
-        at_last = is_at_last(batch, mask)
-        # Of one label each: at the last position its role does not count, and in corrupted prompts it may be elsewhere.
-        roles = ((LAST,) * mask.shape[1],) * len(batch) if at_last else packed_roles(batch, of=side)
+        rows, uncovered, roles = list[Tensor](), dict[int, str](), packed_roles(batch, of=side)
         for prompt, (labels, masked) in enumerate(zip(roles, mask[:, first:].tolist(), strict=True)):
             tokens = list(zip(labels[first:], masked, strict=True))
             missing = [label for label, is_masked in tokens if is_masked and label not in means]
@@ -97,16 +98,50 @@ class Reference:
                 rows.append(torch.stack([means[label] if is_masked else zero for label, is_masked in tokens]))
         if uncovered:
             prompt, label = next(iter(uncovered.items()))
-            token, advice = f"Token role {label!r}", "Use positions='last', or more reference prompts."
-            if at_last:
-                token, advice = "The last token", "Give the tasks more prompts."
-            raise UncoveredRoles(
-                f"{token} of {batch.keys[prompt]!r} occurs in {self._counts.get(label, 0)} reference prompts "
-                f"({self.name}); a mean needs at least {LEAST_PROMPTS_PER_ROLE} of one task "
-                f"({len(uncovered)} of {len(batch)} prompts). {advice}",
-                list(uncovered),
-            )
+            advice = "Use positions='last', or more reference prompts."
+            raise self._uncovered(f"Token role {label!r}", self._counts.get(label, 0), batch, list(uncovered), advice)
         return torch.stack(rows)
+
+    @property
+    def of_tasks(self) -> dict[str, list[PromptBatch]]:
+        """Task -> its reference prompts, of tasks that have enough for a mean."""
+        by_task: dict[str, list[PromptBatch]] = defaultdict(list)
+        for batch in self.batches:
+            by_task[batch.task].append(batch)
+        enough = {task for task, batches in by_task.items() if sum(map(len, batches)) >= LEAST_PROMPTS_PER_ROLE}
+        return {task: by_task[task] for task in sorted(enough)}  # the order of a sum decides how it is rounded
+
+    def last_means_of(self, model: HookedModel, batches: Sequence[PromptBatch]) -> LastMeans:
+        """Means at the last tokens of one task's prompts, in fp64 (fp32 on a device that has none)."""
+        sums: LastMeans = {}
+        for batch in batches:
+            for tokens in self._tokens(batch).split(ROWS):
+                for layer, z in model.capture(tokens, first=tokens.shape[1] - 1)[1].items():
+                    total = (z.cpu() if z.device.type == "mps" else z)[:, 0].double().sum(0)
+                    sums[layer] = sums[layer] + total if layer in sums else total
+        return {layer: total / sum(map(len, batches)) for layer, total in sums.items()}
+
+    def take_last_means(self, model: HookedModel, of_tasks: Sequence[LastMeans]) -> None:
+        """Take the means of tasks, as `last_means_of` gives them, in place of computing them."""
+        layers = of_tasks[0] if of_tasks else ()
+        means = {layer: torch.stack([means[layer] for means in of_tasks]).mean(0) for layer in layers}
+        self._last_means = model.model, {layer: mean.to(model.device, model.dtype) for layer, mean in means.items()}
+
+    def _last_mean(self, model: HookedModel, batch: PromptBatch, layer: int) -> Tensor:
+        if self._last_means[0] is not model.model:
+            self.take_last_means(model, [self.last_means_of(model, batches) for batches in self.of_tasks.values()])
+        if not self._last_means[1]:
+            most = max(Counter(task for each in self.batches for task in [each.task] * len(each)).values())
+            prompts, advice = list(range(len(batch))), "Give the tasks more prompts."
+            raise self._uncovered("The last token", most, batch, prompts, advice)
+        return self._last_means[1][layer]
+
+    def _uncovered(self, token: str, count: int, batch: PromptBatch, prompts: list[int], advice: str) -> UncoveredRoles:
+        return UncoveredRoles(
+            f"{token} of {batch.keys[prompts[0]]!r} occurs in {count} reference prompts ({self.name}); a mean needs at "
+            f"least {LEAST_PROMPTS_PER_ROLE} of one task ({len(prompts)} of {len(batch)} prompts). {advice}",
+            prompts,
+        )
 
     def donors(
         self,
@@ -194,7 +229,7 @@ class Reference:
         by_task: dict[str, list[RoleSource]] = defaultdict(list)
         for batch in self.batches:
             tokens, roles = self._answered(batch, at_last=False)
-            by_task[batch.task].append((tokens, roles, self._tokens(batch).shape[1] - 1))
+            by_task[batch.task].append((tokens, roles))
         of_tasks: dict[int, dict[str, list[Tensor]]] = {layer: defaultdict(list) for layer in model.layers}
         for task in sorted(by_task):  # the order of a sum decides how it is rounded
             sums, n_tokens, n_prompts = role_sums(model, by_task[task])
@@ -260,21 +295,21 @@ def given_reference(given: Reference | PromptBatch | Sequence[PromptBatch] | Non
 def role_sums(
     model: HookedModel, runs: list[RoleSource]
 ) -> tuple[dict[int, dict[str, Tensor]], Counter[str], Counter[str]]:
-    """Layer -> role -> sum of z over tokens (the last ones once more, as `LAST`); numbers of tokens, and of prompts."""
+    """Layer -> role -> sum of z over tokens; numbers of tokens, and of prompts."""
     counts: Counter[str] = Counter()
     prompts: Counter[str] = Counter()
     sums: dict[int, dict[str, Tensor]] = {layer: {} for layer in model.layers}
-    for tokens, roles, last in runs:
+    for tokens, roles in runs:
         for start in range(0, len(tokens), ROWS):
             rows = slice(start, start + ROWS)
             _, z = model.capture(tokens[rows])
-            labels = [label for prompt_labels in roles[rows] for label in prompt_labels] + [LAST] * len(roles[rows])
+            labels = [label for prompt_labels in roles[rows] for label in prompt_labels]
             names = list(dict.fromkeys(labels))
             index = torch.tensor([names.index(label) for label in labels])
             counts.update(labels)
-            prompts.update(label for prompt_labels in roles[rows] for label in {*prompt_labels, LAST})
+            prompts.update(label for prompt_labels in roles[rows] for label in set(prompt_labels))
             for layer, value in z.items():
-                flat = torch.cat([value.flatten(0, 1), value[:, last]]).float()
+                flat = value.flatten(0, 1).float()
                 total = flat.new_zeros(len(names), *flat.shape[1:]).index_add_(0, index.to(flat.device), flat)
                 for label, part in zip(names, total, strict=True):
                     sums[layer][label] = sums[layer][label] + part if label in sums[layer] else part

@@ -76,7 +76,7 @@ class Damage:
     mean: float
     everywhere: bool = True
 
-    def measured(self, model, batches, sets, *, reference: dict[str, str], **options):
+    def measured(self, batches, sets, *, reference: dict[str, str], **options):
         """As `measure_tasks`; heads of layer 0 serve the first category, which the `reference` names."""
         draw, first = np.random.default_rng(0), next(iter(reference.values()))
         damages = {}
@@ -104,9 +104,9 @@ def test_a_test_of_few_tasks_has_a_report(headcats, monkeypatch, sizes, damage, 
     held = HeldOut(nothing, tasks, {task: "shared" if shared else task for task in tasks}, nothing, (), {}, tasks)
     monkeypatch.setattr(evidence_run, "restored_model", lambda *given: SimpleNamespace(n_heads={0: 4, 1: 4}))
     monkeypatch.setattr(evidence_run, "restored_study", lambda *given: None)
+    monkeypatch.setattr(evidence_run, "checked_preparation", lambda *given: None)
     monkeypatch.setattr(evidence_run, "held_out_prompts", lambda *given, **options: held)
     monkeypatch.setattr(held_out, "measure_tasks", damage.measured)
-    monkeypatch.setattr(held_out, "log_expected_time", lambda *given, **options: None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
         evidence = hc.run_evidence("toy", "r", relabellings=19)

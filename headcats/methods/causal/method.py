@@ -132,6 +132,10 @@ class CausalMethod:
             memory=memory,
         )
 
+    def takes_padding(self, positions: str) -> bool:
+        """True if nothing changes before the last position of the prompts, whose number may differ in a batch then."""
+        return positions in ("last", "answer")
+
     def check_model(self, model: "HookedModel", *, unit: str = HEAD, **options: Any) -> None:
         """Raise an OptionError for options that do not suit a model: groups, where its heads share nothing."""
         from headcats.sweeps.engine import swept_sets

@@ -44,7 +44,7 @@ def record_bridge(model: HookedModel, continued: Continued, *, first: int) -> "B
     run = _Run(list(bridge.blocks), continued, first)
     with model.lock, fused(written_out(bridge)), run:
         output = bridge.run_with_hooks(
-            rows,
+            rows.clamp(min=0),
             fwd_hooks=[*((hook_z(layer), run.keep_z(layer)) for layer in model.layers), (_FINAL, run.keep_final)],
             return_type="logits",
             past_key_values=run.cache,
@@ -137,16 +137,16 @@ class _Run:
         self.arguments.append(arguments)
         if len(self.arguments) < len(self._blocks) or read == 0:
             return None
-        self._looks_ahead = True
+        self._looks_ahead = arguments.of_rows = True
         try:
             self._ahead = self._look_ahead(arguments, residual, read)
+            prefix = FixedPrefix(self._ahead.keys[..., :read, :], self._ahead.values[..., :read, :])
+            at = in_order(self._length).at(slice(read, None))
+            return arguments.adapted(residual[:, read:], prefix=prefix, at=at, one_sequence=False)
         except Unreplayable:  # run all positions
             return None
         finally:
-            self._looks_ahead = self._asks_for_z = False
-        prefix = FixedPrefix(self._ahead.keys[..., :read, :], self._ahead.values[..., :read, :])
-        at = in_order(self._length).at(slice(read, None))
-        return arguments.adapted(residual[:, read:], prefix=prefix, at=at, one_sequence=False)
+            self._looks_ahead = self._asks_for_z = arguments.of_rows = False
 
     def _look_ahead(self, arguments: BlockArguments, residual: Tensor, read: int) -> _Ahead:
         nothing, standing = residual.new_empty(len(residual), 1, 0, 1), in_order(self._length)
@@ -285,7 +285,7 @@ class BridgeRecording(Recording):
     def _finish(self, residual: Tensor) -> Tensor:
         """End of an ordinary forward pass over one token, whose residual stream before the last norm is replaced."""
         output = self._model.model.run_with_hooks(
-            self.continued.prompts[:1, :1].to(self._model.device),
+            self.continued.prompts[:1, -1:].to(self._model.device),
             fwd_hooks=[(_FINAL, lambda value, hook: residual[None].to(value.device, value.dtype))],
             return_type="logits",
         )

@@ -69,6 +69,8 @@ class BlockArguments:
         self, block: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, cache: Any, continued: Continued
     ) -> None:
         self._block, self._cache, self._by_position = block, cache, bool(args)
+        # Residual streams come as in the recorded run, branch by branch; else the rows of a prompt follow each other.
+        self.of_rows = False
         self._prompts, (self._rows, self._length) = len(continued), continued.rows.shape
         names = list(inspect.signature(block.original_component.forward).parameters)
         self._named = {name: self._shared(name, value) for name, value in zip(names[1:], args[1:], strict=False)}
@@ -109,7 +111,7 @@ class BlockArguments:
         rows = residual.shape[1] // len(at.places) if one_sequence else None
         places = at.places if rows is None else at.places.repeat(rows)
         mask = self._visible(residual, at, prefix.get_seq_length(), rows)
-        mask = mask.repeat_interleave(copies, 0) if copies > 1 and len(mask) == self._prompts > 1 else mask
+        mask = self._spread(mask, copies)
 
         def adapted(name: str, value: Any) -> Any:
             if value is self._cache:
@@ -139,16 +141,17 @@ class BlockArguments:
         raise Unreplayable("its blocks do not use the key-value cache")
 
     def _shared(self, name: str, value: Any) -> Any:
-        """Masks and positions that are the same for every prompt, once for all of them: nothing is padded."""
+        """Masks and positions once for all prompts if they are the same, else once for each: branches share them."""
         if isinstance(value, tuple | list):
             return type(value)(self._shared(name, part) for part in value)
         if name not in _PER_PROMPT or not isinstance(value, Tensor) or value.ndim < 2 or len(value) != self._rows:
             return value
         if bool((value == value[:1]).all()):
             return value[:1]
-        if self._rows != self._prompts:
-            raise Unreplayable(f"its blocks get another {name} for each prompt")
-        return value
+        of_prompts = value[: self._prompts]
+        if not bool((value.unflatten(0, (-1, self._prompts)) == of_prompts).all()):
+            raise Unreplayable(f"its blocks get another {name} for each answer")
+        return of_prompts
 
     def _at(self, name: str, value: Any, places: Tensor, copies: int) -> Any:
         if name == "position_embeddings" and isinstance(value, tuple | list):
@@ -162,7 +165,10 @@ class BlockArguments:
         return value
 
     def _spread(self, value: Tensor, copies: int) -> Tensor:
-        return value.repeat_interleave(copies, 0) if copies > 1 and len(value) == self._prompts > 1 else value
+        if copies == 1 or not len(value) == self._prompts > 1:
+            return value
+        by_branch = (copies, *[1] * (value.ndim - 1))
+        return value.repeat(by_branch) if self.of_rows else value.repeat_interleave(copies, 0)
 
     def _visible(self, residual: Tensor, at: Standing, start: int, rows: int | None) -> Tensor:
         """The mask of positions that stand after `start` earlier ones; of several rows, each sees itself alone."""

@@ -1,0 +1,109 @@
+"""Prompts of several lengths in one batch have the numbers that they have alone, on every architecture."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from architectures import ARCHITECTURES, tiny_bridge
+from toys import D_VOCAB, random_tokens, tiny_model
+
+from headcats.models.adapter import adapt
+from headcats.models.checks import takes_padding
+from headcats.models.continued import PADDING
+from headcats.prompts.batch import PromptBatch
+from headcats.prompts.padding import in_order, keys_of, padded_together
+from headcats.sweeps.batch_sweep import sweep
+
+SHAPES = [(2, 7, 8, 0), (1, 8, 7, 1), (1, 7, 9, 2), (2, 7, 6, 1)]
+"""Prompts, tokens of clean and corrupted ones, tokens of answers after the first."""
+
+
+def batch_of(number: int, n: int, clean: int, corrupted: int, steps: int) -> PromptBatch:
+    """Random tokens with a second corruption, and roles that only the last tokens share."""
+    ids = torch.randperm(D_VOCAB, generator=torch.Generator().manual_seed(number)).tolist()
+    batch = PromptBatch.from_tokens(
+        random_tokens(n, clean, seed=number),
+        random_tokens(n, corrupted, seed=number + 20),
+        [ids[place : place + 1 + steps] for place in range(n)],
+        [ids[10 + place : 11 + place + steps] for place in range(n)],
+        second=random_tokens(n, corrupted + 1, seed=number + 40),
+    )
+    keys = tuple(f"{number}/{prompt}" for prompt in range(n))
+    labels = [((*(f"t{place}" for place in range(length - 1)), "end"),) * n for length in (clean, corrupted)]
+    return replace(batch, keys=keys, items=keys, labels=labels[0], corrupted_labels=labels[1], second_labels=None)
+
+
+@pytest.fixture(scope="module")
+def apart() -> list[PromptBatch]:
+    """Batches of one length each."""
+    batches = [batch_of(number, *shape) for number, shape in enumerate(SHAPES)]
+    return [
+        replace(batch, second_labels=tuple(("bos", *labels) for labels in batch.corrupted_labels)) for batch in batches
+    ]
+
+
+def test_all_prompts_are_there_once_with_what_is_theirs(apart: list[PromptBatch]) -> None:
+    together = padded_together(apart)
+    assert [(len(batch), batch.steps) for batch in together] == [(2, 0), (3, 1), (1, 2)]
+    keys = keys_of(together)
+    assert sorted(keys) == sorted(keys_of(apart))
+    for batch in together:
+        for row, key in enumerate(batch.keys):
+            number, prompt = map(int, key.split("/"))
+            alone = apart[number]
+            for side in ("clean", "corrupted", "second"):
+                tokens, own = getattr(batch, side)[row], getattr(alone, side)[prompt]
+                assert tokens.tolist() == [PADDING] * (len(tokens) - len(own)) + own.tolist()
+                assert batch.roles_of(side)[row][-len(own) :] == alone.roles_of(side)[prompt]
+            assert batch.answers[row][: 1 + alone.steps].tolist() == alone.answers[prompt].tolist()
+            assert (batch.answers[row][1 + alone.steps :] == -1).all()
+    assert [keys[place] for place in in_order(keys, keys_of(apart))] == keys_of(apart)
+
+
+def test_long_prompts_and_long_answers_are_not_mixed_with_short_ones() -> None:
+    lengths = [(1, 8, 8, 0), (1, 9, 9, 0), (1, 30, 30, 0), (1, 9, 9, 5), (1, 9, 9, 6)]
+    together = padded_together([batch_of(number, *shape) for number, shape in enumerate(lengths)])
+    assert [(len(batch), batch.length, batch.steps) for batch in together] == [(2, 9, 0), (1, 30, 0), (2, 9, 6)]
+
+
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.ModelWarning")
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_numbers_are_those_of_each_length_apart(name: str, apart: list[PromptBatch]) -> None:
+    model, together = adapt(tiny_bridge(name)), padded_together(apart)
+    assert all(takes_padding(model, getattr(batch, side)) for batch in together for side in ("clean", "corrupted"))
+    order = in_order(keys_of(together), keys_of(apart))
+    for method, positions, path in [
+        ("denoising_patch", "last", "auto"),
+        ("noising_patch", "answer", "auto"),
+        ("second_corruption_patch", "last", "hooked"),
+    ]:
+        expected, found = (
+            np.concatenate(
+                [
+                    sweep(
+                        model, batch, method, positions=positions, path=path, metrics=["logit_diff", "log_prob"]
+                    ).patched
+                    for batch in batches
+                ],
+                axis=1,
+            )
+            for batches in (apart, together)
+        )
+        np.testing.assert_allclose(found[:, order], expected, atol=2e-5, rtol=2e-5)
+
+
+def test_a_hooked_transformer_takes_no_padding(apart: list[PromptBatch]) -> None:
+    try:
+        model = adapt(tiny_model("gpt2", "hooked").model)
+    except (ImportError, RuntimeError):
+        pytest.skip("transformer-lens 4 has no HookedTransformer")
+    assert not takes_padding(model, padded_together(apart)[1].clean)
+
+
+def test_a_model_that_sees_what_stands_in_front_takes_no_padding(
+    monkeypatch: pytest.MonkeyPatch, apart: list[PromptBatch]
+) -> None:
+    monkeypatch.setattr("headcats.models.hooks.PADDING", -7)  # no mask is made
+    monkeypatch.setattr("headcats.models.checks._padded", {})
+    assert not takes_padding(adapt(tiny_bridge("llama")), padded_together(apart)[1].clean)
