@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[2]
 PAGE, DATA = ROOT / "docs" / "papers.md", ROOT / "docs" / "papers.toml"
 _INTRODUCTION = """# The papers, constant by constant
 
-Each method follows a paper. Every constant and every position of the paper and of its published code stands here
-beside ours: the same, or another one and why. A row names the test that pins ours. Ours are read from the code where a
-setting holds them: `python docs/scripts/papers.py` writes this page from `docs/papers.toml`.
+Each method follows a paper. Every constant and every position of the method in the paper and in its published code
+stands here beside ours: the same, or another one and why. A row names the test that pins ours. Ours are read from the
+code where a setting holds them: `python docs/scripts/papers.py` writes this page from `docs/papers.toml`.
 """
 _HEAD = "| choice | paper | ours | pinned by |\n|:--|:--|:--|:--|\n"
 

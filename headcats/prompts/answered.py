@@ -145,23 +145,6 @@ def encode_answered(
     return [AnsweredBatch(torch.tensor(ids), torch.tensor(targets), texts) for texts, ids, targets in columns], report
 
 
-def with_one_token_answers(batches: Iterable[AnsweredBatch], report: DropReport) -> list[AnsweredBatch]:
-    """The prompts whose answer is their last token and no other; `report` counts the rest as dropped."""
-    usable = []
-    for batch in batches:
-        fitting = []
-        for place, (text, targets) in enumerate(zip(batch.texts, batch.targets.tolist(), strict=True)):
-            if sum(targets) == 1 and targets[-1]:
-                fitting.append(place)
-                continue
-            report.kept -= 1
-            reason = "answer of several tokens" if sum(targets) > 1 else "answer is not the last token"
-            report.drop(reason, repr(text.key or text.text))
-        if fitting:
-            usable.append(batch.select(fitting))
-    return usable
-
-
 def _drop_reason(tokens: list[int], targets: list[bool], *, unknown: int | None, n_ctx: int | None) -> str:
     if unknown in tokens:
         return UNKNOWN_WORD

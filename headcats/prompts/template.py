@@ -118,17 +118,15 @@ QUESTION = register("template", "question", Template("question", before="Q: ", b
 register_later("template", "chat", "headcats.prompts.chat:CHAT")
 
 
-def check_writable(
-    template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]], *, option: str = OPTION
-) -> None:
-    """Refuse a template whose fixed text the tokenizer does not know; `option` says how a user selects another one."""
+def check_writable(template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> None:
+    """Refuse a template whose fixed text the tokenizer does not know, and name those that it does."""
     unknown = _unknown_text(template, tokenizer, pairs)
     if not unknown:
         return
     others = _templates_of(tokenizer)
     usable = [name for name, other in others.items() if not _unknown_text(other, tokenizer, pairs)]
     if usable:
-        advice = f"It knows the text of {', '.join(usable)}: use {option.format(name=usable[0])}."
+        advice = f"It knows the text of {', '.join(usable)}: use {OPTION.format(name=usable[0])}."
     else:
         advice = f"It knows none of the templates ({', '.join(others)}): use another model."
     raise OptionError(

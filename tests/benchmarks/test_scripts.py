@@ -33,8 +33,7 @@ def script(name: str, *arguments: str) -> None:
     "command",
     [
         "commands.py {run} --rounds 1",
-        "relation_checks.py --model mini-cognitive --suite cognitive --demos 1 --prompts 4",
-        "steering.py --heads 2 --tasks country_capital past_tense",
+        "relation_checks.py --model mini-cognitive --suite cognitive",
     ],
 )
 def test_it_ends_well(command, counting_run):

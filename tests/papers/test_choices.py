@@ -35,7 +35,7 @@ def settings_fields(paper: str) -> set[str]:
 
 def test_a_reason_stands_exactly_where_ours_is_another(pages: Any) -> None:
     rows = [choice for paper in pages.papers() for choice in paper.choices]
-    assert len(rows) > 190
+    assert len(rows) > 155
     assert [row for row in rows if bool(row.why) == row.same or not (row.what and row.where)] == []
 
 

@@ -14,7 +14,6 @@ from headcats.prompts.answered import (
     AnsweredText,
     encode_answered,
     few_shot_texts,
-    with_one_token_answers,
 )
 from headcats.prompts.pair import Span
 from headcats.prompts.template import ARROW
@@ -105,24 +104,6 @@ def test_batches_of_tokens() -> None:
         AnsweredBatch(tokens, targets & torch.tensor([[True], [False]]), texts)
     with pytest.raises(DataError, match=r"\(2, 3\), targets \(2, 3\) and 1 texts"):
         AnsweredBatch(tokens, targets, texts[:1])
-
-
-def test_one_token_answers_are_the_last_token_and_no_other(tokenizer) -> None:
-    texts = [
-        text("France →", " Paris"),
-        text("France →", " Paris, Rome", key="long"),
-        AnsweredText("France → Paris", (Span(0, 6),), key="first"),
-        text("Italy →", " Rome"),
-    ]
-    batches, report = encode_answered(texts, tokenizer)
-    usable = with_one_token_answers(batches, report)
-    assert [[text.text for text in batch.texts] for batch in usable] == [["France → Paris", "Italy → Rome"]]
-    assert all(batch.targets[:, -1].all() and (batch.targets.sum(1) == 1).all() for batch in usable)
-    assert report.kept == 2
-    assert {reason.split()[-2]: example for reason, example in report.examples.items()} == {
-        "several": "'long'",
-        "last": "'first'",
-    }
 
 
 PAIRS = [(letter, letter.upper()) for letter in "abcdefg"]

@@ -1,5 +1,4 @@
 """Public names of `hc.papers.function_probe`; `__init__.py` imports each at first use."""
 
 from .cogqa_prompts import cogqa_texts as cogqa_texts
-from .scaling import scale_function_heads as scale_function_heads
 from .settings import FunctionProbeSettings as FunctionProbeSettings

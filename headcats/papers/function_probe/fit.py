@@ -101,8 +101,8 @@ class FunctionProbe:
     `importance(c, head) = mean over held-out texts of function c of mean_64(d logit_c / d u * u)`
 
     Signed, in units of the class logit, not normalised; heads are ranked by its absolute value. It says what can be
-    read from a head, not what the model does with it: for that see `hc.papers.function_probe.scale_function_heads` and
-    the causal methods. Because of the mean over the layer a head leaks into its neighbours: judge by several seeds.
+    read from a head, not what the model does with it: for that see the causal methods. Because of the mean over the
+    layer a head leaks into its neighbours: judge by several seeds.
 
     A probe may know functions by their tasks. So in the first seed (`left_out_seeds` of the settings) it is also
     trained without one task of every function at a time, as often as the function with the most tasks has tasks, and

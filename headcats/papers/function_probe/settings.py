@@ -10,8 +10,6 @@ from headcats.methods.spec import check_at_least, read_value
 
 POSITIONS = ("predicting", "answer")
 """Places where z of an answer token is taken; the default first."""
-SCALE, CONTROLS = 1e-4, 20
-"""Factor of z of heads, and number of sets of random heads beside them."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from headcats.base.errors import OptionError, StatisticsWarning
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
-from headcats.scores.blocks import first_half, of_items
 from headcats.scores.scoring import score
 
 METHOD, PAPERS_METRIC = "function_vector_patch", "prob"
@@ -24,7 +23,7 @@ def ranked(scores: xr.Dataset, n: int) -> xr.Dataset:
         n: Number of heads.
 
     Returns:
-        See `steering_heads`.
+        See `ranked_heads`.
 
     Raises:
         OptionError: `n` below 1, or above the number of heads ranked.
@@ -52,11 +51,10 @@ def ranked(scores: xr.Dataset, n: int) -> xr.Dataset:
     )
 
 
-def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = None, seed: int = 0) -> xr.Dataset:
+def ranked_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = None) -> xr.Dataset:
     """The `n` heads with the largest raw effect of `function_vector_patch`, averaged over tasks, as Todd et al. rank
-    them, on the query items that `steer` with the same seed does not ask about.
+    them.
 
-    Half of the items, split by their words alone, so that heads are not tested on the queries that selected them.
     `effect = mean over tasks of raw`, in the metric's own unit (for `prob`, a difference of probabilities), positive =
     the head helps; not divided by the gap.
 
@@ -65,14 +63,11 @@ def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = No
         n: Number of heads. The paper takes 10 in GPT-J (28 layers of 16 heads), more in larger models.
         metric: Metric to rank by. None: the paper's "prob", if the run measured it, else the run's first metric, with a
             warning: an unbounded metric gives tasks with large numbers more weight.
-        seed: Seed of the halves.
 
     Returns:
-        `effect (rank)`, from rank 1, the largest; `task_effect (rank, task)`; `n_items (task)`, distinct query items
-        behind the ranking; coordinates `layer`, `head` and `name` ("L9H6"). Selected heads have inflated effects on the
-        tasks that selected them. Ties are in the order of layers. Attributes `method, metric, n_tasks` and `n_heads`
-        (heads with a number in every task), and of the run: `template` and `n_demos`, which `steer` uses by default,
-        `model` and `weights_hash`.
+        `effect (rank)`, from rank 1, the largest; `task_effect (rank, task)`; coordinates `layer`, `head` and `name`
+        ("L9H6"). Selected heads have inflated effects on the tasks that selected them. Ties are in the order of layers.
+        Attributes `method, metric, n_tasks` and `n_heads` (heads with a number in every task).
 
     Raises:
         UnknownNameError: No function_vector_patch, or no such metric, in the results.
@@ -83,33 +78,24 @@ def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = No
         StatisticsWarning: No metric was named, and the results lack the paper's.
 
     References:
-        Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213. Ranking on one half of the
-        queries and steering the other is headcats' own.
+        Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.
 
     Example:
         >>> import headcats as hc
         >>> from headcats.papers import function_vector
         >>> two = ["country_capital", "country_language"]
         >>> results = hc.run("mini", suite=two, methods=["function_vector_patch"], metrics=["prob"], n_prompts=8)
-        >>> heads = function_vector.steering_heads(results, 4)
-        >>> heads.effect.dims, heads.attrs["metric"], heads.attrs["template"]
-        (('rank',), 'prob', 'arrow')
+        >>> heads = function_vector.ranked_heads(results, 4)
+        >>> heads.effect.dims, heads.attrs["metric"]
+        (('rank',), 'prob')
     """
-    check_is(results, RESULTS, by="function_vector.steering_heads")
+    check_is(results, RESULTS, by="function_vector.ranked_heads")
     metric = metric or _default_metric(results)
-    half = of_items(results, lambda item: first_half(item, seed=seed))
     with warnings.catch_warnings():
         # Of gaps: raw effects are not divided by them.
         warnings.simplefilter("ignore", StatisticsWarning)
-        scores = score(half, method=METHOD, metric=metric, positions="last", alpha=0.99)
-    heads, blocks = ranked(scores, n), RunResults(half).blocks_of(_LABEL)
-    n_items = [len(set(blocks[str(task)]["item"].values.tolist())) for task in heads["task"].values]
-    manifest = RunResults(results).manifest_or_empty
-    plan, model = manifest.plan, manifest.model
-    attrs = {"template": plan.template, "n_demos": plan.n_demos} if plan.template else {}
-    attrs |= {"model": model.name, "weights_hash": model.weights_hash}
-    attrs = {name: value for name, value in attrs.items() if value not in (None, "")}
-    return heads.assign(n_items=("task", n_items)).assign_attrs(attrs)
+        scores = score(results, method=METHOD, metric=metric, positions="last", alpha=0.99)
+    return ranked(scores, n)
 
 
 def _default_metric(results: xr.DataTree) -> str:

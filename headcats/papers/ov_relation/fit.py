@@ -79,7 +79,7 @@ class OVRelation:
     writes, without the residual stream (in parallel blocks, after the norm that the MLP reads). kv(h) is the key-value
     group of h. `score` is the share of pairs whose target is among the top k tokens of proj, `suppression` the same for
     -proj, both in [0, 1]. Whether the model uses the head this way is a separate question: see
-    `hc.papers.ov_relation.dynamic_relation` and `hc.papers.ov_relation.relation_ablation`.
+    `hc.papers.ov_relation.dynamic_relation`.
 
     Pairs: words with a leading space, each exactly one token; relations with fewer than 30 such pairs are skipped.
     Copying relations, with the same token on both sides of every pair, have a k of their own (`k` holds the one used).

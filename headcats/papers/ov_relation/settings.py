@@ -22,13 +22,6 @@ class RelationSettings:
         permutations: Permutations of the targets in the null.
         null_percentile: Percentile of the null that a calibrated threshold must reach.
         templates: Texts of the dynamic check; `<X>` is the source word.
-        head_limits: (number of heads, limit): a model with fewer heads than that has at most `limit` of them ablated.
-        most_heads: The limit in larger models.
-        random_sets: Random sequences of heads per relation.
-        control_tasks: Maximum number of control relations.
-        control_overlap: The heads of a control hold less than this share of the relation's heads.
-        control_accuracy: Largest difference in accuracy between a control and the relation.
-        least_accuracy: Relations that the model answers less accurately are not ablated.
 
     Raises:
         OptionError: A number out of range.
@@ -47,17 +40,9 @@ class RelationSettings:
         "This is a document about <X>",
         "When I think about <X> I think about",
     )
-    head_limits: tuple[tuple[int, int], ...] = ((300, 30), (500, 50), (1000, 100), (1500, 150))
-    most_heads: int = 250
-    random_sets: int = 5
-    control_tasks: int = 5
-    control_overlap: float = 0.15
-    control_accuracy: float = 0.2
-    least_accuracy: float = 0.1
 
     def __post_init__(self) -> None:
-        check_at_least(1, self, "k", "copying_k", "min_pairs", "permutations", "most_heads")
-        check_at_least(0, self, "random_sets", "control_tasks")
+        check_at_least(1, self, "k", "copying_k", "min_pairs", "permutations")
         if not 0 < self.threshold <= 1 or not 0 <= self.null_percentile <= 100:
             raise OptionError(
                 f"threshold must be in (0, 1] and null_percentile in [0, 100]; got {self.threshold} and "
@@ -67,10 +52,6 @@ class RelationSettings:
     def k_for(self, *, copying: bool) -> int:
         """The k of a relation."""
         return self.copying_k if copying else self.k
-
-    def most_ablated(self, n_heads: int) -> int:
-        """Maximum number of heads ablated in a model of `n_heads` heads."""
-        return next((limit for size, limit in self.head_limits if n_heads < size), self.most_heads)
 
 
 USUAL = "maps2025"

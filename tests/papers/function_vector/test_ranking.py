@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 from simulated import block, tree
 
-from headcats.base.errors import OptionError
-from headcats.papers.function_vector.ranking import ranked, steering_heads
+from headcats.base.errors import OptionError, StatisticsWarning, UnknownNameError
+from headcats.papers.function_vector.ranking import ranked, ranked_heads
 from headcats.scores.scoring import score
 
 LABEL = "function_vector_patch@last"
@@ -47,7 +47,7 @@ def test_equals_a_slow_replica() -> None:
 
 def test_the_papers_number_of_heads() -> None:
     # Todd et al. (2024) sum 10 heads of GPT-J.
-    assert inspect.signature(steering_heads).parameters["n"].default == 10
+    assert inspect.signature(ranked_heads).parameters["n"].default == 10
 
 
 def test_nothing_is_divided_by_the_gap() -> None:
@@ -76,3 +76,32 @@ def test_ties_stand_in_the_order_of_the_layers_and_missing_heads_are_not_ranked(
         ranked(table(raw), 5)
     many = ranked(table(np.full((2, 5, 10), 0.25)), 50)
     assert many["name"].values.tolist() == [f"L{layer + 1}H{head}" for layer in range(5) for head in range(10)]
+
+
+def results_of(metrics: list[str]) -> xr.DataTree:
+    """Results of 30 items, in which the first metric is helped by head 0 and each further one by the next."""
+    blocks = []
+    for place, metric in enumerate(metrics):
+        differences = np.zeros((30, 1, 3))
+        differences[..., place] = 0.5
+        blocks.append(block(differences).assign_coords(metric=[metric]))
+    return tree({"t": xr.concat(blocks, "metric")}, categories={"t": "Knowledge"}, name=LABEL)
+
+
+def test_the_papers_metric_where_the_run_has_it_else_the_first_of_the_run_with_a_word() -> None:
+    both = ranked_heads(results_of(["logit_diff", "prob"]), 1)
+    assert (both.attrs["metric"], both["name"].item()) == ("prob", "L0H1")
+    with pytest.warns(StatisticsWarning, match=r"'kl'.*rank,prob"):
+        other = ranked_heads(results_of(["kl", "rank"]), 1)
+    assert (other.attrs["metric"], other["name"].item()) == ("kl", "L0H0")
+    with pytest.warns(StatisticsWarning, match=r"ranked by 'accuracy'"):
+        ranked_heads(results_of(["accuracy"]), 1)
+    named = ranked_heads(results_of(["kl", "rank"]), 1, metric="rank")  # asked for, so nothing to warn of
+    assert (named.attrs["metric"], named["name"].item()) == ("rank", "L0H1")
+
+
+def test_what_the_results_do_not_hold_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="logit_diff,prob"):
+        ranked_heads(results_of(["logit_diff"]), 2, metric="prob")
+    with pytest.raises(UnknownNameError, match="function_vector_patch"):
+        ranked_heads(tree({"t": block(np.zeros((8, 1, 2)))}, categories={"t": "Knowledge"}))

@@ -21,13 +21,6 @@ PAPER = {
         "This is a document about <X>",
         "When I think about <X> I think about",
     ),
-    "head_limits": ((300, 30), (500, 50), (1000, 100), (1500, 150)),
-    "most_heads": 250,
-    "random_sets": 5,
-    "control_tasks": 5,
-    "control_overlap": 0.15,
-    "control_accuracy": 0.2,
-    "least_accuracy": 0.1,
 }
 
 
@@ -36,11 +29,6 @@ def test_presets_hold_the_numbers_of_the_paper():
     assert asdict(PRESETS["maps2025"]) == PAPER
     assert asdict(PRESETS["maps2025-llama3"]) == PAPER | {"k": 25, "copying_k": 3}
     assert asdict(PRESETS["maps2025-llama3-70b"]) == PAPER | {"k": 25, "copying_k": 3, "first_mlp": False}
-
-
-def test_heads_ablated_by_the_size_of_the_model():
-    sizes = {16: 30, 299: 30, 300: 50, 499: 50, 500: 100, 1000: 150, 1500: 250, 9999: 250}
-    assert {n_heads: PRESETS["maps2025"].most_ablated(n_heads) for n_heads in sizes} == sizes
 
 
 def test_the_first_mlp_can_be_switched():
@@ -53,8 +41,5 @@ def test_the_first_mlp_can_be_switched():
 def test_what_does_not_exist_is_refused():
     with pytest.raises(OptionError, match=r"k must .* got 0"):
         RelationSettings(k=0)
-    with pytest.raises(OptionError, match=r"control_tasks .* got -1"):
-        RelationSettings(control_tasks=-1)
-    assert RelationSettings(random_sets=0).random_sets == 0
     with pytest.raises(OptionError, match="threshold"):
         RelationSettings(threshold=0.0)
