@@ -9,12 +9,12 @@ import numpy as np
 import xarray as xr
 
 import headcats as hc
+from headcats.demo.planted_heads import Jobs, place
+from headcats.demo.planted_model import planted_model
+from headcats.demo.planted_tasks import TASKS, manifest, toy_batch
 from headcats.results.tree import tree
 from headcats.rules.rule import Rule
 from headcats.sweeps.reference import Reference
-from recovery_parts.toy_heads import Jobs, place
-from recovery_parts.toy_model import toy_model
-from recovery_parts.toy_tasks import TASKS, manifest, toy_batch
 
 RULES: tuple[Rule, ...] = (
     hc.rules.fdr(alpha=0.05, min_effect=0.0),
@@ -89,9 +89,9 @@ class Toy:
 
     @classmethod
     def make(cls, *, effect: float, noise: float, prompts: int, seed: int) -> "Toy":
-        """A toy whose planted effects all have one size; see `place` and `toy_model`."""
+        """A toy whose planted effects all have one size; see `place` and `planted_model`."""
         jobs = place(effect=effect, seed=seed)
-        return cls(toy_model(jobs, noise=noise, seed=seed), jobs, seed, prompts)
+        return cls(planted_model(jobs, noise=noise, seed=seed), jobs, seed, prompts)
 
     def batch(self, task: str) -> hc.PromptBatch:
         """The prompts of a task."""

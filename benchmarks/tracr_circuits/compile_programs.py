@@ -1,4 +1,4 @@
-"""Compile RASP programs into one transformer, with the truth about its heads: `weights.safetensors`, `circuits.json`.
+"""Compile RASP programs into one transformer, with the truth about its heads, which `headcats.demo` holds.
 
 Needs tracr (Lindner et al. 2023, arXiv 2301.05062; https://github.com/google-deepmind/tracr), which nothing else of
 headcats does, in an environment of its own. The committed files were made with its version 1.0.0, commit 9ce2b8c:
@@ -28,7 +28,7 @@ from safetensors.numpy import save_file
 from tracr.compiler import compiling
 from tracr.rasp import causal_eval, rasp
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[2] / "headcats" / "demo"
 COMMIT = "9ce2b8c82b6ba10e62e86cf6f390e7536d4fd2cd"
 LETTERS, NO_ANSWER = tuple("abcde"), "-"
 BOS, PAD = "<bos>", "<pad>"
@@ -239,7 +239,7 @@ def main() -> None:
         for module, arrays in model.params.items()
         for name, value in arrays.items()
     }
-    save_file(sparse(weights | {"unembed": unembed}), FOLDER / "weights.safetensors")
+    save_file(sparse(weights | {"unembed": unembed}), FOLDER / "circuits.safetensors")
     config = model.model_config
     content = {
         "tracr": {"version": version("tracr"), "commit": COMMIT},

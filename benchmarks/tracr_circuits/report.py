@@ -8,12 +8,12 @@ from recovery_parts.tables import Part
 from sections import Table
 
 import headcats as hc
+from headcats.demo.compiled import circuits, compiled_model, heads, prompts, true_effects
 from headcats.models.adapter import adapt
 from headcats.models.head import Head
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
 from headcats.results.tree import tree
-from tracr_circuits.model import circuits, compiled_model, heads, prompts, true_effects
 
 METHODS, POSITIONS = ("denoising_patch", "noising_patch"), ("all", "last")
 RULE = hc.rules.fdr(alpha=0.05, min_effect=0.05)

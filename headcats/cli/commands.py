@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from headcats.cli.console import warn
 
 _ENDINGS: dict[str, str | None] = {
+    "demo": "; the same command goes on",
     "run": None,
     "validate": "",
     "plan": "",

@@ -15,7 +15,7 @@ from headcats.results.cached_tables import TableCache
 from headcats.study.progress import PartsClock
 
 _TABLE = "piece"
-_PROBED_SETS, _PROBED_PROMPTS = 16, 4
+_PROBED_SETS, _PROBED_PROMPTS = 32, 8
 _log = logging.getLogger("headcats")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 import xarray as xr
-from recovery_parts.toy_heads import true_effect
+from headcats.demo.planted_heads import true_effect
 from recovery_parts.toy_recovery import Toy
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from covering import each_value
 from tracr_circuits import report
-from tracr_circuits.model import circuits, compiled_model, heads, prompts, tokens, true_effects
+from headcats.demo.compiled import circuits, compiled_model, heads, prompts, tokens, true_effects
 
 import headcats as hc
 from headcats.models.adapter import HookedModel

@@ -6,15 +6,16 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
+from headcats.demo.planted_tasks import CATEGORIES, NUMBERS, TASKS
 from headcats.models.head import Head
 from headcats.statistics.random_streams import stream
-from recovery_parts.toy_tasks import CATEGORIES, NUMBERS, TASKS
 
 N_LAYERS, N_HEADS = 4, 8
 
 Kind = Literal["helping", "suppressing", "one task", "or", "and", "none"]
 _A, _K, _L, _T = CATEGORIES
-JOBS: tuple[tuple[Kind, tuple[str, ...], int], ...] = (
+PlannedJobs = tuple[tuple[Kind, tuple[str, ...], int], ...]
+JOBS: PlannedJobs = (
     ("helping", (_A,), 3), ("helping", (_K,), 3), ("helping", (_L,), 3), ("helping", (_T,), 3),
     ("helping", (_A, _K), 1), ("helping", (_L, _T), 1), ("helping", (_A, _L), 1), ("helping", (_K, _L, _T), 1),
     ("suppressing", (_A,), 1), ("suppressing", (_L, _T), 1),
@@ -46,16 +47,17 @@ class Job:
 Jobs = dict[Head, Job]
 
 
-def place(*, effect: float, seed: int) -> Jobs:
-    """A job for every head; the places are random."""
+def place(*, effect: float, seed: int, jobs: PlannedJobs = JOBS) -> Jobs:
+    """A job for every head, `none` for those that are left; the places are random."""
     heads = [Head(layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)]
     order = iter(stream(seed, "toy heads").permutation(len(heads)))
     sizes = {"suppressing": -effect, "none": 0.0}
-    return {
+    placed = {
         heads[next(order)]: Job(kind, categories, sizes.get(kind, effect))
-        for kind, categories, count in JOBS
+        for kind, categories, count in jobs
         for _ in range(count)
     }
+    return placed | {heads[number]: Job("none", (), 0.0) for number in order}
 
 
 def of_kind(jobs: Jobs, *kinds: Kind) -> list[Head]:

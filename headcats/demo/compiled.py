@@ -15,11 +15,12 @@ import numpy as np
 import torch
 import xarray as xr
 from jaxtyping import Float
-from random_weights import bridge
 from safetensors.torch import load_file
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from headcats.demo.word_model import word_model
+from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 
@@ -38,8 +39,8 @@ def heads() -> dict[Head, str]:
     return {Head.parse(head): name for head, name in circuits()["heads"].items()}
 
 
-def compiled_model() -> Any:
-    """A TransformerBridge with the compiled weights; its logits for a letter are those of tracr's output for it."""
+def compiled_model() -> HookedModel:
+    """A model with the compiled weights; its logits for a letter are those of tracr's output for it."""
     weights, config, words = _weights(), circuits()["config"], circuits()["words"]
     n_layers, n_heads, key_size = config["n_layers"], config["n_heads"], config["key_size"]
     n_residual = weights["token_embed/embeddings"].shape[1]
@@ -72,7 +73,7 @@ def compiled_model() -> Any:
         for column, word in enumerate(circuits()["outputs"]):
             if word in words:
                 hf.lm_head.weight[words.index(word), residual] = weights["unembed"][:, column]
-    return bridge(hf)
+    return word_model(hf, words, name="compiled")
 
 
 def tokens(task: str, inputs: list[str]) -> torch.Tensor:
@@ -101,7 +102,7 @@ def true_effects(task: str, *, method: str, positions: str) -> xr.DataArray:
 
 def _weights() -> dict[str, Tensor]:
     """Arrays by tracr's names; the file holds what is not zero."""
-    parts, dense = load_file(_FOLDER / "weights.safetensors"), {}
+    parts, dense = load_file(_FOLDER / "circuits.safetensors"), {}
     for name in {name.rpartition(".")[0] for name in parts}:
         dense[name] = torch.zeros(parts[f"{name}.shape"].tolist())
         dense[name].view(-1)[parts[f"{name}.places"].long()] = parts[f"{name}.values"]

@@ -9,8 +9,10 @@ and blanks in corrupted ones. The query names the task and an answer (in corrupt
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from headcats.prompts.batch import PromptBatch
+from headcats.prompts.pair import PromptPair
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
 from headcats.statistics.random_streams import stream
@@ -75,6 +77,41 @@ def toy_batch(task: str, *, n: int, seed: int) -> PromptBatch:
         corrupted_labels=(ROLES,) * n,
         task=task,
     )
+
+
+WORDS: dict[str, tuple[str, int]] = {"<bos>": ("", BOS), "_": ("", BLANK)} | {
+    f"{task}{kind}{number}": (task, first + number)
+    for task in TASKS
+    for kind, first, size in (
+        ("a", FIRST_ANSWER, N_ANSWERS),
+        ("n", FIRST_NOISE, N_NOISE_WORDS),
+        ("q", query_word(task, 0), N_ANSWERS),
+    )
+    for number in range(size)
+}
+"""Word -> its task and id. Tasks have words of their own for one answer, so that they are independent sources."""
+
+
+def prompt_pairs(task: str, *, n: int, seed: int) -> list[PromptPair]:
+    """The prompts of `toy_batch` as text, in the words of the task."""
+    batch = toy_batch(task, n=n, seed=seed)
+    of_task = {number: word for word, (own, number) in WORDS.items() if own in ("", task)}
+
+    def text(ids: Tensor) -> str:
+        return " ".join(of_task[number] for number in ids.tolist())
+
+    return [
+        PromptPair(
+            key=batch.keys[row],
+            item=batch.items[row],
+            clean=text(batch.clean[row, 1:]),
+            corrupted=text(batch.corrupted[row, 1:]),
+            answer=f" {text(batch.answer[row : row + 1])}",
+            distractor=f" {text(batch.distractor[row : row + 1])}",
+            distractor_task="blank",
+        )
+        for row in range(n)
+    ]
 
 
 def manifest() -> Manifest:

@@ -23,13 +23,11 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from random_weights import bridge
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from headcats.statistics.random_streams import stream
-from recovery_parts.toy_heads import N_HEADS, N_LAYERS, Jobs, rest_of_gap
-from recovery_parts.toy_tasks import (
+from headcats.demo.planted_heads import N_HEADS, N_LAYERS, Jobs, rest_of_gap
+from headcats.demo.planted_tasks import (
     BOS,
     FIRST_ANSWER,
     FIRST_NOISE,
@@ -41,8 +39,12 @@ from recovery_parts.toy_tasks import (
     NUMBERS,
     ROLES,
     TASKS,
+    WORDS,
     query_word,
 )
+from headcats.demo.word_model import word_model
+from headcats.models.adapter import HookedModel
+from headcats.statistics.random_streams import stream
 
 _D_HEAD = 2 * N_ANSWERS  # what the slot says; what the first token and the noise words say
 _D_MODEL = N_HEADS * _D_HEAD
@@ -52,7 +54,7 @@ _BALANCE = _D_MODEL - 1
 
 def _parts() -> dict[str, slice]:
     sizes = {"bos": 1, "words": N_ANSWERS + N_NOISE_WORDS, "position": len(ROLES)}
-    sizes |= dict.fromkeys(("answer", "or", "and", "unread"), N_ANSWERS)
+    sizes |= dict.fromkeys(("answer", "or", "and", "unread"), N_ANSWERS) | {"task": len(TASKS)}
     ends = torch.tensor(list(sizes.values())).cumsum(0).tolist()
     return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
@@ -61,8 +63,8 @@ PART = _parts()
 """Dims of the residual stream by what stands there."""
 
 
-def toy_model(jobs: Jobs, *, noise: float, seed: int) -> Any:
-    """A TransformerBridge whose heads do `jobs`."""
+def planted_model(jobs: Jobs, *, noise: float, seed: int, own_words: bool = False) -> HookedModel:
+    """A model whose heads do `jobs`; ids are those of `planted_tasks`, or with `own_words` places in `WORDS`."""
     hf = GPT2LMHeadModel(
         GPT2Config(
             vocab_size=N_WORDS, n_embd=_D_MODEL, n_layer=N_LAYERS, n_head=N_HEADS, n_positions=len(ROLES),
@@ -91,7 +93,10 @@ def toy_model(jobs: Jobs, *, noise: float, seed: int) -> Any:
                 o[:N_ANSWERS, PART[job.kind]] = one
             o[:, _BALANCE] = -o.sum(1)
         _set_pairs(hf.transformer.h[-1].mlp, jobs)
-    return bridge(hf)
+        if own_words:
+            _give_own_words(hf)
+    words = WORDS if own_words else [str(number) for number in range(N_WORDS)]
+    return word_model(hf, list(words), name="planted")
 
 
 def noise_tables(*, seed: int) -> Float[Tensor, "layer head word answer"]:
@@ -124,6 +129,21 @@ def _set_words(hf: Any, jobs: Jobs) -> None:
     for weight in (words, hf.transformer.wpe.weight):
         weight[:, _BALANCE] = -weight.sum(1)
     hf.lm_head.weight[FIRST_ANSWER:FIRST_NOISE, PART["answer"]] = torch.eye(N_ANSWERS)
+
+
+def _give_own_words(hf: Any) -> None:
+    """Replace the words by those of `WORDS`; a query makes all answers of its own task likelier."""
+    ids = torch.tensor([number for _, number in WORDS.values()])
+    for module in (hf.transformer.wte, hf.lm_head):
+        module.weight = torch.nn.Parameter(module.weight[ids])
+    hf.config.vocab_size = len(WORDS)
+    for place, (task, number) in enumerate(WORDS.values()):
+        if not task or FIRST_NOISE <= number < FIRST_NOISE + N_NOISE_WORDS:
+            continue
+        weight = (hf.lm_head if number < FIRST_NOISE else hf.transformer.wte).weight
+        weight[place, PART["task"].start + NUMBERS[task]] = 1.0
+        if number > FIRST_NOISE:
+            weight[place, _BALANCE] -= 1.0
 
 
 def _set_head(attention: Any, head: int, seen: list[int], said: Float[Tensor, "word answer"]) -> None:
