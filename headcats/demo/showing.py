@@ -105,7 +105,8 @@ def _labelled(model: HookedModel, jobs: Jobs, labels: Mapping[str, str], out: Pa
         # Each its own group: that they share their heads is what is planted, not a sign of one source.
         return Task(task, category, "headcats demo", lambda n, *, seed: made, group=task)
 
-    suite = [of_task(task, category) for task, category in labels.items()]
+    # In the order of the categories, which is that of the panels.
+    suite = [of_task(task, labels[task]) for category in CATEGORIES for task in labels if labels[task] == category]
     with warnings.catch_warnings(), _silent():
         warnings.simplefilter("ignore", StatisticsWarning)
         results = run(model, suite=suite, methods=[_METHOD], n_prompts=_PROMPTS, seed=seed, out=out, progress=False)
@@ -118,7 +119,7 @@ def _labelled(model: HookedModel, jobs: Jobs, labels: Mapping[str, str], out: Pa
         for head, job in jobs.items()
         if job.categories and {category for name, category in found if name == str(head)} == set(job.categories)
     ]
-    picture = svg(overlap_map(members, title="")) or ""
+    picture = svg(overlap_map(members, layout="hero", title="")) or ""
     return Labelled(len(exact), len(found - planted), verdicts_of(evidence), picture)
 
 

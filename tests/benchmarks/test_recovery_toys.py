@@ -2,8 +2,9 @@
 
 import pytest
 import xarray as xr
-from headcats.demo.planted_heads import true_effect
 from recovery_parts.toy_recovery import Toy
+
+from headcats.demo.planted_heads import true_effect
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from covering import each_value
 from tracr_circuits import report
-from headcats.demo.compiled import circuits, compiled_model, heads, prompts, tokens, true_effects
 
 import headcats as hc
+from headcats.demo.compiled import circuits, compiled_model, heads, prompts, tokens, true_effects
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 

@@ -11,6 +11,7 @@ from counting import SUITE, counting_suite
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, PlanError, StorageError, UnknownNameError
 from headcats.categories.map_spec import EVIDENCE_TABLES
+from headcats.evidence.damage import Ablation
 from headcats.results.run_results import RunResults
 from headcats.scores.blocks import first_half
 from headcats.study import evidence_run
@@ -54,6 +55,36 @@ def test_every_node_is_saved_as_it_is_returned(evidence):
     assert options["metric"] == "logit_diff"
     assert options["suite"] == SUITE
     assert (options["n_prompts"], options["relabellings"], options["positions"]) == (8, 19, "last")
+
+
+def test_a_call_that_was_stopped_goes_on_from_what_it_measured(model, finished, evidence, tmp_path, monkeypatch):
+    folder, done = shutil.copytree(finished, tmp_path / "results"), []
+    on = Ablation.on
+
+    def counted(piece, *given):
+        if len(done) == stop:
+            raise KeyboardInterrupt
+        done.append(piece.title)
+        return on(piece, *given)
+
+    monkeypatch.setattr(Ablation, "on", counted)
+    monkeypatch.setattr("headcats.study.evidence_work._expected", lambda *given: 0.0)
+    stop = 3
+    with pytest.raises(KeyboardInterrupt):
+        run_evidence(model, folder, **QUICK)
+    assert not (folder / "evidence").exists()
+    stop = -1
+    again = run_evidence(model, folder, **QUICK)
+    assert len(done) == len(set(done)) > 3  # nothing twice
+    whole, _ = evidence
+    for name in EVIDENCE_TABLES:
+        xr.testing.assert_identical(again[name].to_dataset(), whole[name].to_dataset())
+    # Of other blocks nothing is taken.
+    for path in (folder / ".kept").glob("*.nc"):
+        path.write_bytes(b"damaged")
+    done.clear()
+    xr.testing.assert_identical(run_evidence(model, folder, **QUICK)["relabelling"], again["relabelling"])
+    assert len(done) > 3
 
 
 def test_the_counting_head_is_found_and_too_few_tasks_are_no_verdict(evidence):

@@ -15,11 +15,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int16, Shaped
 
+from headcats.categories.head_roles import head_roles
 from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
 from headcats.figures.colours import listed_colours
 from headcats.reports.page.material import Material
 from headcats.results.descriptors import DESCRIPTORS
-from headcats.results.finding import by_category
+from headcats.results.finding import by_category, line
 from headcats.results.head_axes import ABSENT, HEAD, KV_HEAD, letter, noun
 from headcats.results.visible import visible
 
@@ -190,13 +191,15 @@ def _missing(descriptors: xr.Dataset | None) -> list[str]:
 
 def _categories(material: Material, grid: tuple[int, int]) -> dict[str, Any]:
     """Categories, and of each one the verdict on every head and the tasks that heads pass in."""
-    about: dict[str, Any] = {"in_letter": "i", "categories": [], "maps": [], "tasks": []}
+    about: dict[str, Any] = {"in_letter": "i", "categories": [], "maps": [], "tasks": [], "roles": {}}
     if material.scored is None:
         return about
     overlap = material.tables["overlap"]
     colours = listed_colours(overlap)
     if overlap.attrs.get("sign") == "suppressing":
         about["in_letter"] = "s"
+    for role in head_roles(overlap):
+        about["roles"].setdefault(role.head, []).append(str(line("answer.role", **role._asdict())))
     for category, table in by_category(overlap):
         about["categories"].append({"name": category, "colour": colours[category]})
         # Place of a head, layer by layer -> its tasks; heads without any are left out.

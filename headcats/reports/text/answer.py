@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from headcats.categories.head_roles import head_roles
 from headcats.categories.map_result import CategoryHeads, MapResult, verdicts_of
 from headcats.categories.membership import SETTLED
 from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
@@ -116,6 +117,14 @@ def certainty(result: MapResult) -> Iterator[Finding]:
     """Count memberships that hold under resampling, and shared heads where other labels give fewer or more."""
     yield from resampled(result)
     yield from shared_pairs(result)
+    yield from roles(result)
+
+
+def roles(result: MapResult, *, most: int = NAMED) -> Iterator[Finding]:
+    """Say what members do whatever the task, where a descriptor is far out; nothing without any."""
+    if found := head_roles(result.overlap):
+        more = line("answer.more_roles", n=len(found) - most) if len(found) > most else None
+        yield line("answer.roles", heads=[line("answer.role", **role._asdict()) for role in found[:most]], more=more)
 
 
 def resampled(result: MapResult) -> Iterator[Finding]:

@@ -134,7 +134,8 @@ function described(layer, head) {
   );
   const columns = [{ name: "descriptor" }, { name: "value", number: true }, { name: "unit" }];
   const missing = heads.missing.map((reason) => element("p", { class: "quiet" }, reason));
-  return [element("h3", {}, "What it does"), table("On random tokens that repeat once, and by its weights", columns, rows), ...missing];
+  const roles = (heads.roles[`L${layer}H${head}`] ?? []).map((text) => element("p", {}, `${text}.`));
+  return [element("h3", {}, "What it does"), ...roles, table("On random tokens that repeat once, and by its weights", columns, rows), ...missing];
 }
 
 function between(block, at) {

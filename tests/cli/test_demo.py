@@ -1,0 +1,20 @@
+"""`headcats demo`: where it writes, and what it leaves as it was."""
+
+from pathlib import Path
+
+import pytest
+
+from headcats.tasks.suites import suite
+
+
+def test_a_seed_has_a_folder_of_its_own(headcats, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {}
+
+    def shown(out: Path, *, seed: int, tell: object) -> object:
+        found["asked"] = out, seed
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headcats.demo.showing.show", shown)
+    done = headcats("demo", "--seed", 3, "--out", "here")
+    assert (done.code, found["asked"]) == (130, (Path("here/seed-3"), 3))
+    assert len(suite("icl").tasks) == 40  # which the demonstration leaves as it was
