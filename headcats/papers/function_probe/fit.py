@@ -148,7 +148,7 @@ class FunctionProbe:
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
             texts: `hc.methods.AnsweredText` of at least two functions; `category` is the function, `task` a task within
-                it, `item` what is asked. `hc.papers.function_probe.cogqa_texts` reads them from a file.
+                it, `item` what is asked. `hc.methods.task_texts` writes those of a task.
             preset: Name of a preset, or `hc.papers.function_probe.FunctionProbeSettings` of your own.
             at: "predicting" or "answer": z where an answer token is predicted, or at the token; None takes the
                 preset's.
@@ -181,7 +181,7 @@ class FunctionProbe:
             if not isinstance(text, AnsweredText):
                 raise DataError(
                     f"function_probe takes a list of hc.methods.AnsweredText; got one with a {type(text).__name__} in "
-                    "it. From a file: texts, report = hc.papers.function_probe.cogqa_texts(path)."
+                    "it. Of a task: hc.methods.task_texts(name)."
                 )
         prepared = prepare(adapted, texts, settings, left_out={})
         probe = partial(probe_seed, prepared.features, prepared.functions, settings=settings, seed=seed)

@@ -6,8 +6,8 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,12 +38,10 @@ class TemplatePrompts:
     """
 
     rows: KeptRows
-    """(subject, object), or (subject, object, item)."""
+    """(subject, object)."""
     templates: tuple[str, ...]
     """Texts with `{}` where the subject goes."""
     file: str
-    keys: Mapping[int, str] = field(default_factory=dict)
-    """Number of a row -> key of its prompt; without them the subject is the key."""
 
     def __post_init__(self) -> None:
         for template in self.templates:
@@ -63,13 +61,12 @@ class TemplatePrompts:
         return [self._pair(rows, row, template, seed) for row, template in itertools.islice(turns, n)]
 
     def _pair(self, rows: list[tuple[int, Texts]], row: int, template: int, seed: int) -> PromptPair:
-        number, (subject, answer, *item) = rows[row]
+        _, (subject, answer) = rows[row]
         text = self.templates[template].rstrip()
         other, distractor = _other(rows, answer, stream(seed, "another subject", text, subject))
-        key = self.keys.get(number, subject)
         return PromptPair(
-            key=key if len(self.templates) == 1 else f"{key}, template {template + 1}",
-            item=item[0] if item else subject,
+            key=subject if len(self.templates) == 1 else f"{subject}, template {template + 1}",
+            item=subject,
             clean=text.replace(SLOT, subject),
             corrupted=text.replace(SLOT, other),
             answer=f" {answer}",
@@ -80,11 +77,11 @@ class TemplatePrompts:
 def _other(rows: list[tuple[int, Texts]], answer: str, draws: np.random.Generator) -> tuple[str, str]:
     """The subject and object of a row with another object than `answer`; there is one."""
     for row in draws.integers(len(rows), size=_TRIES):
-        subject, distractor, *_ = rows[row][1]
+        subject, distractor = rows[row][1]
         if distractor != answer:
             return subject, distractor
     others = [texts for _, texts in rows if texts[1] != answer]
-    subject, distractor, *_ = others[draws.integers(len(others))]
+    subject, distractor = others[draws.integers(len(others))]
     return subject, distractor
 
 

@@ -27,7 +27,7 @@ UNDERSTOOD = [
     ("synonyms.csv", CSV.replace("input,output", "id,question,answer").replace("F", "1,F").replace("I", "2,I")),
     ("tabs.tsv", CSV.replace(",", "\t")),
     ("bom.json", "\ufeff" + '[["France", "Paris"], ["Italy", "Rome"]]'),
-    ("lines.jsonl", '{"x": "France", "y": "Paris"}\r\n{"x": "Italy", "y": ["Rome"]}\r\n'),
+    ("lines.jsonl", '{"x": "France", "y": "Paris", "z": "a\u2028b"}\r\n{"x": "Italy", "y": ["Rome"]}\r\n'),
     ("lines.json", '["France", "Paris"]\n["Italy", "Rome"]\n'),
     ("notes.json", [FUNCTION_VECTORS[0] | {"note": "which no other has"}, FUNCTION_VECTORS[1]]),
 ]

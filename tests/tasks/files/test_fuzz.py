@@ -19,8 +19,7 @@ from headcats.tasks.files.kept_rows import CONTRADICTORY, DUPLICATE
 
 FIELDS = (
     "input", "output", "clean", "corrupted", "answer", "wrong", "label", "answers", "samples", "subject", "object",
-    "prompts", "prompt_templates", "properties", "generated", "question", "subquestion", "cognitive_skill", "item",
-    "correct_idx", "incorrect_idx",
+    "prompts", "prompt_templates", "properties", "question", "item", "correct_idx", "incorrect_idx",
 )  # fmt: skip
 
 
