@@ -20,7 +20,7 @@ from headcats.cli.commands import callback
 
 COMMANDS = (
     "run", "validate", "plan", "map", "report", "figure", "compare", "evidence", "merge", "export",
-    "push", "list",
+    "push", "list", "demo",
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ def test_it_prints_every_table_and_the_reading(headcats, results, evidence_asked
     assert done.code == 0, done.err
     ((model, folder, options),) = evidence_asked
     assert (model, folder) == ("gpt2", results)
-    chosen = {"n_prompts": 4, "relabellings": 19, "positions": "all", "seed": 1}
+    chosen = {"n_prompts": 4, "relabellings": 19, "positions": "all", "seed": 1, "memory": None, "cluster": None}
     assert {name: value for name, value in options.items() if name not in ("suite", "method", "metric")} == {
         **chosen, "effect": "total",
     }  # fmt: skip
