@@ -1,12 +1,14 @@
 """From a results folder to its evidence: the same model, the same suite, new prompts, files written whole."""
 
 import json
+import pickle
 import shutil
 
 import numpy as np
 import pytest
 import xarray as xr
 from counting import SUITE, counting_suite
+from in_process import InProcess
 
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, PlanError, StorageError, UnknownNameError
@@ -85,6 +87,25 @@ def test_a_call_that_was_stopped_goes_on_from_what_it_measured(model, finished, 
     done.clear()
     xr.testing.assert_identical(run_evidence(model, folder, **QUICK)["relabelling"], again["relabelling"])
     assert len(done) > 3
+
+
+def test_workers_give_the_same_numbers(model, finished, evidence):
+    """What they are sent can be sent, and they need nothing else; of results in memory nothing is kept."""
+    cluster, sent = InProcess(), []
+
+    def map_sent(calls, *, shared=None):
+        for call in calls:
+            copied, inputs = pickle.loads(pickle.dumps((call, shared)))
+            sent.append(call.title)
+            assert not copied.halves()
+            assert copied.group
+            yield call, copied.on(cluster.model, inputs)
+
+    cluster.map = map_sent
+    found = run_evidence(model, hc.load(finished), cluster=cluster, memory="1GB", **QUICK)
+    whole, _ = evidence
+    assert any("reference" in title for title in sent)
+    xr.testing.assert_allclose(found["relabelling"].to_dataset(), whole["relabelling"].to_dataset())
 
 
 def test_the_counting_head_is_found_and_too_few_tasks_are_no_verdict(evidence):
