@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # which loads torch
     from headcats.scale.resources import Resources
 
 _SHAPE = "llama-3-8b, llama-3-70b, gpt2, gpt2-xl, or the folder of a model (its config.json is enough)."
-_HARDWARE = "h100, h200 or a100."
+_HARDWARE = "h100, h200 or a100; or here: the processor of this machine, whose rate is measured."
 _TOKENIZER = (
     "Folder or hub name of the tokenizer that writes the prompts; default: that of the folder of --shape, else the "
     "bundled one."
@@ -44,6 +44,7 @@ def plan_command(
     - `headcats plan --shape llama-3-70b --devices 8`
     - `headcats plan --shape llama-3-8b --methods denoising_patch,mean_ablation@last --n-prompts 128`
     - `headcats plan --shape path/to/model --hardware a100 --json`
+    - `headcats plan --shape path/to/model --hardware here --dtype float32`
 
     Keys of `--json`: `shape` (`name`, `n_layers`, `n_heads`, `n_kv_heads`, `d_model`, `d_head`, `d_mlp`, `d_vocab`,
     `mlp_matrices`, `tied`), `hardware` (`name`, `memory`, `rate`, `source`), `dtype`, `devices`, `devices_per_copy`,

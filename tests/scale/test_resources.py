@@ -64,7 +64,7 @@ def test_groups_of_heads_are_fewer():
 
 def test_hours_follow_from_the_rate():
     planned = hc.plan("llama-3-8b", methods=["denoising_patch"], **TWO)
-    rate = find_hardware("h100", "bfloat16").rate
+    rate = find_hardware("h100", "bfloat16", find_shape("llama-3-8b")).rate
     assert rate == pytest.approx(0.38 * 989e12)
     assert together(planned).hours * 3600 == pytest.approx(together(planned).flops / rate)
     twice = hc.plan("llama-3-8b", methods=["denoising_patch"], devices=2, **TWO)
@@ -79,7 +79,7 @@ def test_hours_follow_from_the_rate():
 def test_a_model_too_large_for_a_device_is_spread_and_its_devices_work_in_turn():
     planned = hc.plan("llama-3-70b", methods=["denoising_patch"], devices=4, **TWO)
     assert (planned.devices_per_copy, planned.copies) == (2, 2)
-    rate = find_hardware("h100", "bfloat16").rate
+    rate = find_hardware("h100", "bfloat16", find_shape("llama-3-8b")).rate
     assert together(planned).hours * 3600 * 2 == pytest.approx(together(planned).flops / rate)
     assert planned.weights / 2 < together(planned).memory < 80e9
     with pytest.raises(OptionError, match="--devices 2"):
@@ -111,3 +111,11 @@ def test_a_folder_brings_its_tokenizer(tmp_path):
     planned = hc.plan(folder, suite=SUITE, n_prompts=4, n_demos=2, methods=["denoising_patch"])
     assert str(folder) in planned.written_by
     assert "bundled" in hc.plan(SMALL, methods=["denoising_patch"], **TWO).written_by
+
+
+def test_this_machine_is_measured_at_the_shape_of_the_model():
+    here = hc.plan(SMALL, methods=["denoising_patch"], hardware="here", dtype="float32", **TWO)
+    assert here.hardware.rate > 1e6
+    assert here.hardware.memory > 1e8
+    row = together(here)
+    assert row.hours == pytest.approx(row.flops / here.hardware.rate / 3600)
