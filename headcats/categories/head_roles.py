@@ -1,4 +1,4 @@
-"""What members do whatever the task: descriptors that are far out among all heads of the model."""
+"""Names of members by their descriptors, where these are far out among all heads of the model."""
 
 from typing import NamedTuple
 

@@ -83,8 +83,7 @@ def show(out: Path, *, seed: int, tell: Callable[[str], None]) -> Shown:
     tell(f"A model of {len(model.heads)} heads, {planted} of which were made to serve categories of tasks:")
     true = _labelled(model, jobs, TASKS, out / "planted", seed=seed)
     tell(f"  planted {planted}, found {true.found}, false {true.false}; supported: {true.supported} {_OF}")
-    order = stream(seed, "shuffled labels").permutation(len(TASKS))
-    shuffled_labels = dict(zip(TASKS, (list(TASKS.values())[place] for place in order), strict=True))
+    shuffled_labels = _shuffled(seed)
     tell("The same model, with the labels of its tasks shuffled:")
     shuffled = _labelled(model, jobs, shuffled_labels, out / "shuffled", seed=seed)
     tell(f"  supported: {shuffled.supported} {_OF}")
@@ -95,6 +94,16 @@ def show(out: Path, *, seed: int, tell: Callable[[str], None]) -> Shown:
     template = jinja2.Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8"), autoescape=True)
     write_whole(shown.page, template.render(shown=shown, n_heads=len(model.heads), seed=seed, out=out).encode("utf-8"))
     return shown
+
+
+def _shuffled(seed: int) -> dict[str, str]:
+    """Task -> another category: each gets one task of every category there was, or most of one could stay together."""
+    draws, names = stream(seed, "shuffled labels"), list(CATEGORIES)
+    labels: dict[str, str] = {}
+    for category in names:
+        tasks = [task for task, of_task in TASKS.items() if of_task == category]
+        labels |= dict(zip(tasks, (names[place] for place in draws.permutation(len(names))), strict=True))
+    return {task: labels[task] for task in TASKS}
 
 
 def _labelled(model: HookedModel, jobs: Jobs, labels: Mapping[str, str], out: Path, *, seed: int) -> Labelled:

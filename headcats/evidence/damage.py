@@ -83,7 +83,7 @@ class ReferenceMean:
 
     @staticmethod
     def means(table: xr.Dataset) -> LastMeans:
-        """What `on` gave, as a reference takes it."""
+        """Read a table of `on` as a reference takes it."""
         return {int(str(name)[1:]): torch.as_tensor(value.values) for name, value in table.items()}
 
     def halves(self) -> "list[ReferenceMean]":
@@ -207,9 +207,12 @@ def ablations(
     positions: str,
     most: int | None = _PIECES,
 ) -> list[Ablation]:
-    """The work in pieces, at least about so many: what is finished is kept."""
+    """The work in pieces, at least about so many, as what is finished is kept.
+
+    At all positions, where a batch may be left out for the roles of most of its prompts, its prompts stay together.
+    """
     prompts = sum(len(batch) for task in sets for batch in batches[task])
-    size = prompts if most is None else max(_LEAST, prompts // most)
+    size = prompts if most is None or positions == "all" else max(_LEAST, prompts // most)
     pieces = []
     for task, of_task in sets.items():
         ordered = sorted({tuple(sorted(heads)) for heads in of_task if heads})

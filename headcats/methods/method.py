@@ -104,7 +104,7 @@ class TaskInputs:
     """Inputs that a study hands a method for one task.
 
     Attributes:
-        runs: Base runs of the task's batches (one per prompt length).
+        runs: Base runs of the task's batches: one per prompt length, or fewer where the method takes padding.
         metrics: Names of the metrics to read.
         reference: Name of a reference ("suite", "task", "corrupted", "other_tasks", "other_items") -> its prompts.
         advance: To be called with the number of heads done, per batch.

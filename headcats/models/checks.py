@@ -22,7 +22,9 @@ Report = dict[str, bool | int | float]
 # below ten.
 _ROUNDINGS = 32
 # Model -> kind of prompts -> what `takes_padding` found.
-_padded: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], bool]] = weakref.WeakKeyDictionary()
+_padded: weakref.WeakKeyDictionary[Any, dict[tuple[str, str], tuple[int, bool]]] = weakref.WeakKeyDictionary()
+_FAR_MORE = 8
+"""How many times more places in front must change logits if they are seen: rounding of 16 bits alone is large."""
 
 
 def check_model(model: HookedModel) -> Report:
@@ -125,8 +127,9 @@ def check_clean_unchanged(
 def takes_padding(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> bool:
     """True if prompts filled up in front (`PADDING`) give the logits that they give alone.
 
-    Compared on the longest and the most filled up prompt, once for a model and kind of length; a HookedTransformer is
-    replayed from tables that all its prompts share, and takes none.
+    Compared on the longest and the most filled up prompt, also with places that the model does see, which must differ
+    far more; again for longer prompts. A HookedTransformer is replayed from tables that all its prompts share, and
+    takes none.
     """
     bridge = model.model
     if model.model_class != "TransformerBridge" or not takes_mask(bridge):
@@ -134,19 +137,19 @@ def takes_padding(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> bool
     n_filled = (tokens == PADDING).sum(1)
     if not bool(n_filled.any()):
         return True
-    known = _padded.setdefault(bridge, {})
-    kind = (tokens.shape[1].bit_length(), str(model.dtype), str(model.device))
-    if kind not in known:
+    known, kind = _padded.setdefault(bridge, {}), (str(model.dtype), str(model.device))
+    if kind not in known or known[kind][0] < tokens.shape[1].bit_length():
         rows = tokens[[int(n_filled.argmin()), int(n_filled.argmax())]]
         try:
-            together = model.logits(rows)
+            together, seen = model.logits(rows), model.logits(rows.clamp(min=0))
             alone = torch.cat([model.logits(row[row != PADDING][None]) for row in rows])
         except Exception:  # noqa: BLE001 - whatever a model says to a mask that it does not expect
-            known[kind] = False
+            is_exact = False
         else:
-            limit = _ROUNDINGS * torch.finfo(model.dtype).eps * max(1.0, _largest(alone))
-            known[kind] = bool(((together - alone).abs() <= limit).all())
-    return known[kind]
+            difference, of_seen = _largest(together - alone), _largest(seen - alone)
+            is_exact = difference <= noise_floor(alone, model.dtype) and _FAR_MORE * difference <= of_seen
+        known[kind] = tokens.shape[1].bit_length(), is_exact
+    return known[kind][1]
 
 
 def noise_floor(logits: Float[Tensor, "prompt d_vocab"], dtype: torch.dtype) -> float:

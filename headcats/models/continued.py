@@ -82,7 +82,7 @@ class Continued:
         copies = self.prompts.expand(len(self.branches), -1, -1)
         return torch.cat([copies, self.branches.to(copies.device)], 2).flatten(0, 1)
 
-    def select(self, prompts: slice) -> "Continued":
+    def select(self, prompts: slice | list[int]) -> "Continued":
         """Some of the prompts."""
         return Continued(self.prompts[prompts], self.branches[:, prompts], self.predicted[:, prompts])
 

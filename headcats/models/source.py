@@ -26,7 +26,7 @@ TEXT_ONLY = (
 _TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 GGUF = ".gguf"
-"""End of the name of a file that holds a whole model, as llama.cpp reads it; its weights are read into fp32."""
+"""End of the name of a file that holds a whole model, as llama.cpp reads it."""
 _LARGEST_TEXT = 2**28  # bytes: ten times the largest tokenizer, and read whole
 _TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
 _STEP = re.compile(r"step[-_]?(\d+)", re.IGNORECASE)
@@ -40,8 +40,8 @@ def find_folder(source: str | os.PathLike[str], revision: str | None) -> tuple[s
         return text, *fetch(text, revision=revision)
     if not folder.exists():
         near = near_matches(text)
-        what = "File" if folder.suffix == GGUF else "Folder"
-        raise ModelError(f"{what} {text!r} does not exist." + (f" Did you mean {near}?" if near else ""))
+        noun = "File" if folder.suffix == GGUF else "Folder"
+        raise ModelError(f"{noun} {text!r} does not exist." + (f" Did you mean {near}?" if near else ""))
     if revision is not None:
         raise OptionError(f"A revision belongs to a hub name; {text!r} is a folder on this machine.")
     name = folder.resolve().stem if folder.suffix == GGUF else folder.resolve().name

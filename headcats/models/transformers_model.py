@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers.utils import quantization_config
 
 from headcats.base import registry
 from headcats.base.errors import ModelError, OptionError, first_line, pluralize, unknown_name_message
@@ -95,7 +96,9 @@ def read_model(folder: Path, *, dtype: torch.dtype | str, device: torch.device, 
     options = _placing(options, device)
     # Eager attention: the others compute no attention pattern, and the bridge of 3.x does not switch by itself.
     # Without trust_remote_code=False, transformers would ask at the keyboard.
-    fixed = {"local_files_only": True, "trust_remote_code": False, "output_loading_info": True}
+    fixed: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False, "output_loading_info": True}
+    if folder.suffix == GGUF:
+        options = _read_back() | options
     try:
         with contextlib.redirect_stderr(io.StringIO()) if folder.suffix == GGUF else contextlib.nullcontext():
             model, info = AutoModelForCausalLM.from_pretrained(
@@ -115,7 +118,8 @@ def read_model(folder: Path, *, dtype: torch.dtype | str, device: torch.device, 
     if folder.suffix == GGUF:
         # Its weights are not quantised any more, but transformers says so, and would neither move nor save it.
         model.is_quantized, model.hf_quantizer = False, None
-        del model.config.quantization_config
+        if hasattr(model.config, "quantization_config"):
+            del model.config.quantization_config
     if not model.config.architectures:
         model.config.architectures = [type(model).__name__]
     if not is_placed(model) and "device_map" not in options:
@@ -172,6 +176,12 @@ def _place(folder: Path) -> dict[str, Any]:
     if folder.suffix == GGUF:
         return {"pretrained_model_name_or_path": folder.parent, "gguf_file": folder.name}
     return {"pretrained_model_name_or_path": folder}
+
+
+def _read_back() -> dict[str, Any]:
+    """Option that makes transformers read the weights of a GGUF file back, also where it could compute with them."""
+    config = getattr(quantization_config, "GgufConfig", None)
+    return {} if config is None else {"quantization_config": config(dequantize=True)}
 
 
 def _check_device(place: str) -> None:

@@ -17,7 +17,7 @@ from headcats.prompts.packing import Labels, Side, continued_prompts, mask_of, w
 
 @dataclass(frozen=True, eq=False)
 class PromptBatch:
-    """Clean prompts of one length and corrupted prompts of one length, never padded.
+    """Clean prompts of one length and corrupted prompts of one length; within a study they may be filled up in front.
 
     Attributes:
         clean: Token ids of the clean prompts, `[prompt, pos]`.

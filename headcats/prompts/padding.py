@@ -4,6 +4,7 @@ A tokenizer that cuts words into pieces gives almost every prompt a length of it
 time leaves most of a machine idle. So shorter prompts get places in front that the model does not see (`PADDING`).
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -21,8 +22,11 @@ _MOST_LONGER = 1.25
 _MOST_WIDER = 1.5
 
 
-def padded_together(batches: Sequence[PromptBatch]) -> tuple[PromptBatch, ...]:
-    """Batches of the same prompts, in another order, as few as waste little: answers and prompts of similar length."""
+def padded_together(batches: Sequence[PromptBatch], *, n_ctx: float = math.inf) -> tuple[PromptBatch, ...]:
+    """Batches of the same prompts, in another order, as few as waste little: answers and prompts of similar length.
+
+    None has a prompt and an answer that together are longer than `n_ctx` tokens.
+    """
     kinds: dict[tuple[bool, bool], list[PromptBatch]] = defaultdict(list)
     for batch in batches:
         kinds[batch.labels is None, batch.second is None].append(batch)
@@ -30,7 +34,7 @@ def padded_together(batches: Sequence[PromptBatch]) -> tuple[PromptBatch, ...]:
         _joined(part)
         for kind in kinds.values()
         for group in _similar(kind, lambda batch: 1 + 2 * batch.steps, most=_MOST_WIDER)
-        for part in _similar(group, lambda batch: batch.length, most=_MOST_LONGER)
+        for part in _similar(group, lambda batch: batch.length, most=_MOST_LONGER, n_ctx=n_ctx)
     )
 
 
@@ -46,16 +50,22 @@ def in_order(keys: Sequence[str], wanted: Sequence[str]) -> list[int]:
 
 
 def _similar(
-    batches: Sequence[PromptBatch], size: Callable[[PromptBatch], int], *, most: float
+    batches: Sequence[PromptBatch], size: Callable[[PromptBatch], int], *, most: float, n_ctx: float = math.inf
 ) -> Iterator[list[PromptBatch]]:
     """Batches of which the largest is at most so many times the smallest."""
     part: list[PromptBatch] = []
     for batch in sorted(batches, key=size):
-        if part and size(batch) > most * size(part[0]):
+        if part and (size(batch) > most * size(part[0]) or _row([*part, batch]) > n_ctx):
             yield part
             part = []
         part.append(batch)
     yield part
+
+
+def _row(batches: Sequence[PromptBatch]) -> int:
+    """Tokens of a row of these batches together."""
+    sides = [getattr(batch, side) for batch in batches for side in ("clean", "corrupted", "second")]
+    return max(side.shape[1] for side in sides if side is not None) + max(batch.steps for batch in batches)
 
 
 def _joined(batches: Sequence[PromptBatch]) -> PromptBatch:

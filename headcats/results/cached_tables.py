@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,7 +25,8 @@ from headcats.results.stored_run import StoredRun
 from headcats.results.tables import WRITTEN_WITH, check_set, read_table, set_bytes
 from headcats.results.whole_file import write_whole
 
-_NOT_COMPUTING = ("cli", "figures", "models")
+_NOT_COMPUTING = ("cli", "demo", "figures", "models")
+_OF_MODEL = "model-"
 _SOURCE, _WARNED = "kept_of", "warned"
 
 Tables = Mapping[str, xr.Dataset]
@@ -36,12 +37,17 @@ class TableCache:
 
     Args:
         run: The blocks that the tables come from.
+        of_model: Other tables, which come from the model of the run and not from its blocks: all that they depend on
+            besides, such as versions. Those of blocks and those of models do not replace each other.
     """
 
-    def __init__(self, run: RunResults) -> None:
-        is_kept = isinstance(run, StoredRun) and not run.stored_at.on_hub and not run.missing
-        self._folder = run.stored_at.folder / KEPT if is_kept and isinstance(run, StoredRun) else None
-        self._state = _state(run) if is_kept and isinstance(run, StoredRun) else ""
+    def __init__(self, run: RunResults, *, of_model: str | None = None) -> None:
+        self._folder: Path | None = None
+        self._state, self._kind = "", "" if of_model is None else _OF_MODEL
+        if isinstance(run, StoredRun) and not run.stored_at.on_hub and not run.missing:
+            self._folder = run.stored_at.folder / KEPT
+            of_run = _state(run) if of_model is None else f"{run.manifest.model.identity} {of_model} {_CODE_OF_MODELS}"
+            self._state = _checksum_of(of_run)
 
     def read(self, options: str, names: tuple[str, ...]) -> tuple[dict[str, xr.Dataset], list[str]] | None:
         """Tables and the warnings they came with; None where one is missing, damaged or of other blocks or options."""
@@ -60,14 +66,17 @@ class TableCache:
         with suppress(StorageError, OSError, ValueError):
             for name, data in set_bytes({name: table.assign_attrs(marks) for name, table in tables.items()}).items():
                 write_whole(paths[name], data)
-            _remove_stale(self._folder, self._state)
+            for path in self._folder.glob("*.nc"):
+                of_kind = path.name.startswith(_OF_MODEL) == bool(self._kind)
+                if of_kind and not path.name.startswith(f"{self._kind}{self._state[:12]}"):
+                    path.unlink(missing_ok=True)
 
     def _source(self, options: str) -> str:
         return f"{self._state} {_checksum_of(options)}"
 
     def _paths(self, options: str, names: tuple[str, ...]) -> dict[str, Path]:
         assert self._folder is not None
-        stem = f"{self._state[:12]}-{_checksum_of(options)[:12]}"
+        stem = f"{self._kind}{self._state[:12]}-{_checksum_of(options)[:12]}"
         return {name: self._folder / f"{stem}-{name}.nc" for name in names}
 
 
@@ -112,28 +121,22 @@ def _checksum_of(options: str) -> str:
 
 
 def _state(run: StoredRun) -> str:
-    """Checksum of what all tables come from: blocks, categories, and the code that computes."""
+    """Text of what all tables come from: blocks, categories, and the code that computes."""
     entries = [run.attrs["manifest"], run.attrs["categories"], *map(str, run.blocks.checksums.items()), _CODE]
-    return checksum("\n".join(entries).encode("utf-8", "replace"))
+    return "\n".join(entries)
 
 
-def _code_here() -> str:
+def _code_here(skipped: Collection[str]) -> str:
     home, digest = Path(headcats.__file__).parent, hashlib.blake2b()
     digest.update(" ".join(package.__version__ for package in (np, pd, scipy, xr)).encode("ascii"))
     for path in sorted((*home.rglob("*.py"), *home.rglob("*.toml"))):
-        if path.relative_to(home).parts[0] not in _NOT_COMPUTING:
+        if path.relative_to(home).parts[0] not in skipped:
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 # When the process begins, for the files may be replaced while it works.
-_CODE = _code_here()
-
-
-def _remove_stale(folder: Path, state: str) -> None:
-    for path in folder.glob("*.nc"):
-        if not path.name.startswith(state[:12]):
-            path.unlink(missing_ok=True)
+_CODE, _CODE_OF_MODELS = _code_here(_NOT_COMPUTING), _code_here(("cli", "demo", "figures", "reports"))
 
 
 def _read(paths: Mapping[str, Path], source: str) -> tuple[dict[str, xr.Dataset], list[str]] | None:

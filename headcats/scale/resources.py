@@ -39,7 +39,7 @@ _SHEETS = {
 }
 HERE = "here"
 # Of the rate of matrix products: 60 to 79 % on two cores, of SmolLM2-135M with answers of one to four tokens.
-_SHARE_HERE = 0.65
+SHARE_HERE = 0.65
 _ROWS, _MEASURED = 2048, 0.5  # of a product; seconds of products
 DTYPES = ("float32", "bfloat16", "float16")
 TOGETHER = "together"
@@ -100,10 +100,8 @@ def find_hardware(name: str, dtype: str, shape: ModelShape) -> Hardware:
     """A device by its name, for numbers of one type; an UnknownNameError lists near matches. `here` is measured."""
     if name == HERE:
         rate, threads = _measured(shape, getattr(torch, dtype)), pluralize(torch.get_num_threads(), "thread")
-        source = (
-            f"measured on {threads}; sweeps reach {_SHARE_HERE:.0%} of {rate / 1e12:.2g} TFLOP/s of matrix products"
-        )
-        return Hardware(f"this processor, {threads}", psutil.virtual_memory().total, _SHARE_HERE * rate, source)
+        source = f"measured on {threads}; sweeps reach {SHARE_HERE:.0%} of {rate / 1e12:.2g} TFLOP/s of matrix products"
+        return Hardware(f"this processor, {threads}", psutil.virtual_memory().total, SHARE_HERE * rate, source)
     if name not in _SHEETS:
         raise UnknownNameError(unknown_name_message("hardware", name, (*_SHEETS, HERE)))
     title, memory, half, single = _SHEETS[name]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 import xarray as xr
 
 from headcats.base.errors import DataError, OptionError, StatisticsWarning, check_count
@@ -33,7 +34,8 @@ from headcats.results.whole_file import write_whole
 from headcats.scores.blocks import first_half, of_items
 from headcats.statistics.labellings import LEAST_LABELLINGS
 from headcats.study.evidence_work import kept_work
-from headcats.study.options import Elsewhere
+from headcats.study.identity import versions
+from headcats.study.options import Elsewhere, check_cluster
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_order, check_prompts, restored_model, restored_study
@@ -137,16 +139,18 @@ def run_evidence(
     options = Options(positions=positions, relabellings=relabellings, seed=seed)
     if memory is not None:
         budget(memory)
+    check_cluster(cluster)
     given: dict[str, Any] = {"suite": suite, "n_prompts": n_prompts, "options": options, "memory": memory}
     given["cluster"] = cluster
     if isinstance(results, xr.DataTree):
         run = RunResults(results)
-        return _examined(model, run, resolve_tested(reading, run), kept=TableCache(run), **given)
+        return _examined(model, run, resolve_tested(reading, run), kept=TableCache(run, of_model=""), **given)
     with ResultsFolder(results).adding("headcats evidence"):
         stored = open_results(find_place(results), checked_later=math.inf)
         run = RunResults(stored.tree)
         reading = resolve_tested(reading, run)
-        evidence = _examined(model, run, reading, kept=TableCache(stored), **given)
+        kept = TableCache(stored, of_model=json.dumps([versions(), torch.get_num_threads()]))
+        evidence = _examined(model, run, reading, kept=kept, **given)
         _save(evidence, Path(results) / reading.evidence_folder(run, ablated=positions))
     return evidence
 
@@ -163,7 +167,8 @@ def _examined(
     cluster: Elsewhere | None,
     kept: TableCache,
 ) -> xr.DataTree:
-    adapted = restored_model(run, model)
+    # The workers have the GPUs; this process reads texts.
+    adapted = restored_model(run, model, device=None if cluster is None else "cpu")
     study = restored_study(run, suite)
     _log.info("Choosing heads by half of the query items, and making prompts about the other half.")
     with warnings.catch_warnings(record=True) as caught:

@@ -34,7 +34,7 @@ def kept_work(model: HookedModel, work: Work, cache: TableCache, *, tells_time: 
             return
         costs = {piece.title: _blocks(model, piece) for piece in missing}
         if tells_time and (seconds := _expected(model, missing, shared, sum(costs.values()))):
-            n_sets = sum(len(piece.sets) for piece in missing if isinstance(piece, Ablation))
+            n_sets = sum({piece.task: len(piece.sets) for piece in missing if isinstance(piece, Ablation)}.values())
             _log.info("Time: at most %s for %s, estimated from a few.", about(seconds), pluralize(n_sets, "ablation"))
         noun = ("piece", "pieces") if isinstance(missing[0], Ablation) else ("reference", "references")
         clock = PartsClock("", costs, total=len(pieces), tell=_log.info, noun=noun)
@@ -65,6 +65,7 @@ def _expected(model: HookedModel, pieces: Sequence[Piece], shared: AblationInput
     seconds = 0.0
     for _ in range(2):  # the first time also pays for checks
         started = time.monotonic()
-        probe.on(model, shared)
+        if probe.on(model, shared).attrs["problem"]:
+            return 0.0
         seconds = time.monotonic() - started
     return seconds * blocks / _blocks(model, probe)

@@ -216,8 +216,9 @@ class MethodRun:
             self.output.save_manifest()
             return
         block = scored.block.assign_attrs(fingerprint=mark)
-        if not spec.is_joint and len(scored_prompts := self.preparation.of(part).scored) > 1:
-            # A method may go through prompts of several lengths together.
+        scored_prompts = () if spec.is_joint else self.preparation.of(part).scored
+        if scored_prompts and self.preparation.batches(part, spec) != scored_prompts:
+            # It went through prompts of several lengths together.
             block = block.isel(prompt=in_order(block["key"].values.tolist(), keys_of(scored_prompts)))
         record = BlockRecord(mark) if spec.is_joint else block_record(block)
         versions = conditions_since(self.manifest)

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload, runtime_checkable
 
-from headcats.base.errors import OptionError, unknown_name_message
+from headcats.base.errors import OptionError, shown, unknown_name_message
 from headcats.results.options import Option, PlanOptions, Stage, option, options_of
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite, suite_defaults
@@ -38,6 +38,12 @@ class Share(Protocol):
 
     def narrow(self, study: Any) -> Any:
         """Restrict a study to these cells; an OptionError if there are too few for all runs."""
+
+
+def check_cluster(cluster: Any) -> None:
+    """Raise an OptionError for what is no cluster."""
+    if not isinstance(cluster, Elsewhere | None):
+        raise OptionError(f"cluster must be an hc.Cluster, such as hc.Cluster('auto'); got {shown(cluster)}.")
 
 
 BY_SUITE = ("model", "n_demos", "min_accuracy", "min_logit_diff")

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -108,7 +109,7 @@ class Preparation:
         """The same prompts, several lengths together if the model is exact with them (or not there yet)."""
         if len(batches) < 2:
             return batches
-        joined = padded_together(batches)
+        joined = padded_together(batches, n_ctx=self.model.n_ctx or math.inf)
         sides = [getattr(batch, side) for batch in joined for side in ("clean", "corrupted")]
         exact = not isinstance(self.model, HookedModel) or all(takes_padding(self.model, side) for side in sides)
         return joined if exact else batches

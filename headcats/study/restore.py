@@ -13,6 +13,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.origin import restored_loader
+from headcats.models.transformers_model import PLACING
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.place import MANIFEST
@@ -40,7 +41,7 @@ def check_order(model: Any, results: Any, *, by: str) -> None:
         )
 
 
-def restored_model(run: RunResults, source: Any) -> HookedModel:
+def restored_model(run: RunResults, source: Any, *, device: str | None = None) -> HookedModel:
     """The model of results, from what `hc.load_model` takes; another model is a PlanError.
 
     A name or folder is loaded as that of the results was: with their class, dtype, tokenizer and further arguments of
@@ -55,6 +56,8 @@ def restored_model(run: RunResults, source: Any) -> HookedModel:
             "revision": record.revision if os.fspath(source) == record.source else None,
             "tokenizer": (located(record.tokenizer, place.folder) if place else record.tokenizer) or None,
         }
+        if device is not None and not any(options.get(name) for name in PLACING):
+            options["device"] = device
     model: HookedModel = load_model(source, **options)
     if differences := model_differences(manifest, model):
         raise PlanError(

@@ -23,7 +23,7 @@ from headcats.results.writer import RUN
 from headcats.study.assessment import source_fields
 from headcats.study.method_run import MethodRun
 from headcats.study.opening import open_output
-from headcats.study.options import Elsewhere, Share, StudyOptions, takes_options
+from headcats.study.options import Share, StudyOptions, check_cluster, takes_options
 from headcats.study.output import Output
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study, check_methods, study_of
@@ -82,12 +82,10 @@ def run(model: Any, options: StudyOptions) -> xr.DataTree:
         ['denoising_patch@last', 'zero_ablation@last']
     """
     out = options.out
-    for name, value, kind, example in (
-        ("cluster", options.cluster, Elsewhere, "hc.Cluster('auto')"),
-        ("shard", options.shard, Share, "hc.Shard(2, 4), the second of four"),
-    ):
-        if not isinstance(value, kind | None):
-            raise OptionError(f"{name} must be an hc.{name.capitalize()}, such as {example}; got {shown(value)}.")
+    check_cluster(options.cluster)
+    if not isinstance(options.shard, Share | None):
+        example = "hc.Shard(2, 4), the second of four"
+        raise OptionError(f"shard must be an hc.Shard, such as {example}; got {shown(options.shard)}.")
     if out is None and options.shard is not None:
         raise OptionError(f"shard={options.shard} needs a results folder to write to: name one, out=...")
     study = study_of(options)

@@ -43,7 +43,6 @@ def choose_by_role(
     """A donor for each prompt of a side of `batch`, with all its masked roles (at the last position: any), or None."""
     at_last = is_at_last(batch, mask)
     by_roles: dict[frozenset[str], list[Row]] = {}
-    draws = stream(seed, batch.task, _STREAMS[of])
     donors: list[Row | None] = []
     for prompt, labels in enumerate(packed_roles(batch, of=side)):
         masked = [] if at_last else mask[prompt].nonzero().flatten().tolist()
@@ -56,9 +55,11 @@ def choose_by_role(
                 for row, source_labels in enumerate(roles[number])
                 if needed <= set(source_labels)
             ]
+            by_roles[needed].sort(key=lambda row: _name(batches, row))
         candidates = by_roles[needed]
         if of == "another item":
             candidates = [(k, row) for k, row in candidates if batches[k].items[row] != batch.items[prompt]]
+        draws = stream(seed, batch.task, _STREAMS[of], batch.keys[prompt])
         donors.append(candidates[draws.integers(len(candidates))] if candidates else None)
     return donors
 
@@ -70,18 +71,25 @@ def choose_without_roles(
 
     With `own`, prompts of the batch are donors of one another. Prompts of a script, which have no task, take any.
     """
-    draws = stream(seed, batch.task, _STREAMS[of])
     rows = [(number, row) for number, source in enumerate(batches) for row in range(len(source))]
+    if own and of != "another item":
+        return [rows[place] for place in _derangement(len(batch), stream(seed, batch.task, _STREAMS[of]))]
+    rows.sort(key=lambda row: _name(batches, row))
+    draws = [stream(seed, batch.task, _STREAMS[of], key) for key in batch.keys]
     if of == "another item":
         items = np.array([batches[number].items[row] for number, row in rows])
         others = [np.flatnonzero(items != item) for item in batch.items]
-        return [rows[places[draws.integers(len(places))]] if len(places) else None for places in others]
-    if own:
-        return [rows[place] for place in _derangement(len(batch), draws)]
+        chosen = zip(others, draws, strict=True)
+        return [rows[places[of_prompt.integers(len(places))]] if len(places) else None for places, of_prompt in chosen]
     rows = [(number, row) for number, row in rows if not batch.task or batches[number].task != batch.task]
     if not rows:
         return [None] * len(batch)
-    return [rows[place] for place in draws.integers(len(rows), size=len(batch))]
+    return [rows[of_prompt.integers(len(rows))] for of_prompt in draws]
+
+
+def _name(batches: Sequence[PromptBatch], row: Row) -> tuple[str, str]:
+    """Task and key of a reference prompt, by which it is the same in batches of other lengths."""
+    return batches[row[0]].task, batches[row[0]].keys[row[1]]
 
 
 def all_covered(batch: PromptBatch, chosen: Sequence[Row | None], of: Donors, *, roles: bool) -> list[Row]:

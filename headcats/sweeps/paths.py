@@ -19,7 +19,7 @@ from torch import Tensor
 from headcats.base.errors import ModelWarning, UnknownNameError, unknown_name_message
 from headcats.base.guard import is_out_of_memory
 from headcats.models.adapter import HookedModel
-from headcats.models.continued import Continued
+from headcats.models.continued import PADDING, Continued
 from headcats.models.head import Head
 from headcats.models.replay.record import check_replayable, record
 from headcats.models.replay.recording import Unreplayable
@@ -106,12 +106,16 @@ def self_check(model: HookedModel, continued: Continued, *, change: Change) -> O
     """
     length = continued.length + continued.steps
     precision = (str(model.dtype), str(model.device))
-    shape = (change.first > 0, change.alone, change.begins < change.first, len(continued) > 1, continued.steps)
+    filled = (continued.prompts == PADDING).sum(1)
+    several = len(continued) > 1, bool(filled.any())
+    shape = (change.first > 0, change.alone, change.begins < change.first, *several, continued.steps)
     kind = (path_of(change.first, continued.length), *shape, length.bit_length(), *precision, _torch_hooks(model))
     checks = _outcomes.setdefault(model.model, {})
     if kind in checks and checks[kind][0] >= length:
         return checks[kind][1]
-    outcome = _check(model, continued.select(slice(_CHECKED_PROMPTS)), change)
+    # Of prompts of several lengths the longest and the shortest, whose masks and positions differ most.
+    few = [int(filled.argmin()), int(filled.argmax())] if filled.any() else list(range(len(continued)))
+    outcome = _check(model, continued.select(few[:_CHECKED_PROMPTS]), change)
     if outcome.lasting:
         checks[kind] = length, outcome
     return outcome

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
+from headcats.models.continued import PADDING
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.packing import LATER_TOKEN, Labels, Side, is_at_last, packed_roles
 from headcats.results.records import LEAST_PROMPTS_PER_ROLE
@@ -26,7 +27,7 @@ LastMeans = dict[int, Tensor]
 
 
 class Reference:
-    """Reference prompts of one or several tasks.
+    """Reference prompts of one or several tasks, in batches that may be filled up in front.
 
     The last token of a prompt is matched with the last tokens of the reference prompts. Other tokens are matched by
     their role (`x1`, `y1`, `between_query`, ...); where one side has no roles at all, by index, which takes prompts of
@@ -125,7 +126,9 @@ class Reference:
         """Take the means of tasks, as `last_means_of` gives them, in place of computing them."""
         layers = of_tasks[0] if of_tasks else ()
         means = {layer: torch.stack([means[layer] for means in of_tasks]).mean(0) for layer in layers}
-        self._last_means = model.model, {layer: mean.to(model.device, model.dtype) for layer, mean in means.items()}
+        # Where their layer is, unless they have come from elsewhere.
+        places = {layer: model.device if mean.device.type == "cpu" else mean.device for layer, mean in means.items()}
+        self._last_means = model.model, {layer: mean.to(places[layer], model.dtype) for layer, mean in means.items()}
 
     def _last_mean(self, model: HookedModel, batch: PromptBatch, layer: int) -> Tensor:
         if self._last_means[0] is not model.model:
@@ -249,7 +252,8 @@ class Reference:
                 "Without token roles only the last tokens of prompts can be matched where answers have several tokens. "
                 "Use positions='last' (as METHOD@last), or give every prompt roles (PromptPair.roles)."
             )
-        if (lengths := {source.length for source in self.batches}) != {batch.length}:
+        lengths = {n for source in self.batches for n in (self._tokens(source) != PADDING).sum(1).tolist()}
+        if lengths != {batch.length}:
             raise DataError(
                 f"Reference prompts have {sorted(lengths)} tokens and the scored prompts {batch.length}; without token "
                 "roles only their last tokens can be matched. Use positions='last' (as METHOD@last), or give every "

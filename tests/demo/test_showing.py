@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headcats.demo.planted_tasks import CATEGORIES, TASKS
-from headcats.demo.showing import show
+from headcats.demo.showing import _shuffled, show
 
 
 def check(out: Path, seed: int) -> None:
@@ -28,6 +28,13 @@ def test_one_seed(tmp_path: Path) -> None:
     # Independent by their words, not by our word for it.
     assert {record["independent_source"] for record in manifest["tasks"].values()} == set(TASKS)
     assert not any(record.get("joined_by") for record in manifest["tasks"].values())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_shuffled_labels_keep_no_two_tasks_together(seed: int) -> None:
+    labels = _shuffled(seed)
+    pairs = [(TASKS[task], label) for task, label in labels.items()]
+    assert len(set(pairs)) == len(TASKS) == len(pairs)
 
 
 @pytest.mark.slow

@@ -14,6 +14,9 @@ import headcats as hc
 from headcats.base.errors import DataError, OptionError, PlanError, StorageError, UnknownNameError
 from headcats.categories.map_spec import EVIDENCE_TABLES
 from headcats.evidence.damage import Ablation
+from headcats.results.cached_tables import TableCache
+from headcats.results.loading import open_results
+from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.scores.blocks import first_half
 from headcats.study import evidence_run
@@ -106,6 +109,25 @@ def test_workers_give_the_same_numbers(model, finished, evidence):
     whole, _ = evidence
     assert any("reference" in title for title in sent)
     xr.testing.assert_allclose(found["relabelling"].to_dataset(), whole["relabelling"].to_dataset())
+
+
+def test_what_was_measured_outlives_other_commands(model, finished, tmp_path):
+    folder = shutil.copytree(finished, tmp_path / "results")
+    run_evidence(model, folder, **QUICK)
+    pieces = {path.name for path in (folder / ".kept").glob("model-*.nc")}
+    assert pieces
+    run = open_results(find_place(folder))
+    TableCache(run).write("other", {"table": xr.Dataset({"x": 1.0})})
+    assert {path.name for path in (folder / ".kept").glob("model-*.nc")} == pieces
+    TableCache(run, of_model="other versions").write("other", {"table": xr.Dataset({"x": 1.0})})
+    kept = {path.name for path in (folder / ".kept").glob("*.nc")}
+    assert not kept & pieces
+    assert len(kept) == 2
+
+
+def test_a_cluster_that_is_none_is_refused(model, finished):
+    with pytest.raises(OptionError, match=r"hc\.Cluster"):
+        run_evidence(model, finished, cluster="here", **QUICK)
 
 
 def test_the_counting_head_is_found_and_too_few_tasks_are_no_verdict(evidence):

@@ -131,9 +131,10 @@ class TestAtTheLastPosition:
 def test_the_streams_of_the_two_kinds_differ_and_resampling_keeps_its_own() -> None:
     batch, others = random_batch(30, 7), random_batch(50, 7, seed=5)
     others = PromptBatch(**{**vars(others), "items": tuple(f"item {n}" for n in range(50))})
-    draws = stream(0, "", "donors").integers(50, size=30)
+    draws = [int(stream(0, "", "donors", key).integers(50)) for key in batch.keys]
+    in_order = sorted(range(50), key=lambda row: others.keys[row])
     resampled = choose_without_roles([others], batch, own=False, seed=0, of="another task")
-    assert resampled == [(0, row) for row in draws.tolist()]
+    assert resampled == [(0, in_order[place]) for place in draws]
     assert choose_without_roles([others], batch, own=False, seed=0, of="another item") != resampled
 
 

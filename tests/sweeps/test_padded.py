@@ -1,19 +1,23 @@
 """Prompts of several lengths in one batch have the numbers that they have alone, on every architecture."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from architectures import ARCHITECTURES, tiny_bridge
+from architectures import ARCHITECTURES, bridge_of, hf_architecture, tiny_bridge
 from toys import D_VOCAB, random_tokens, tiny_model
 
+from headcats.base.errors import DataError, ModelWarning
 from headcats.models.adapter import adapt
 from headcats.models.checks import takes_padding
 from headcats.models.continued import PADDING
+from headcats.models.replay.bridge_block import BlockArguments
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.padding import in_order, keys_of, padded_together
 from headcats.sweeps.batch_sweep import sweep
+from headcats.sweeps.reference import Reference
 
 SHAPES = [(2, 7, 8, 0), (1, 8, 7, 1), (1, 7, 9, 2), (2, 7, 6, 1)]
 """Prompts, tokens of clean and corrupted ones, tokens of answers after the first."""
@@ -67,6 +71,60 @@ def test_long_prompts_and_long_answers_are_not_mixed_with_short_ones() -> None:
     assert [(len(batch), batch.length, batch.steps) for batch in together] == [(2, 9, 0), (1, 30, 0), (2, 9, 6)]
 
 
+def test_no_prompt_becomes_longer_than_the_context_for_the_answer_of_another() -> None:
+    batches = [batch_of(0, 1, 15, 15, 2), batch_of(1, 1, 13, 13, 3)]
+    assert len(padded_together(batches)) == 1
+    for n_ctx in (16, 17):
+        assert [batch.length for batch in padded_together(batches, n_ctx=n_ctx)] == [13, 15]
+
+
+def test_a_replay_that_mixes_up_prompts_of_several_lengths_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    def first_for_all(arguments: BlockArguments, name: str, value: Any) -> Any:
+        if isinstance(value, tuple | list):
+            return type(value)(first_for_all(arguments, name, part) for part in value)
+        per_prompt = isinstance(value, torch.Tensor) and name in ("attention_mask", "position_embeddings")
+        return value[:1] if per_prompt else value
+
+    apart = [batch_of(0, 3, 7, 7, 0), batch_of(1, 3, 8, 8, 0)]
+    model = adapt(bridge_of(hf_architecture("llama")))
+    (together,) = padded_together(apart)
+    assert sweep(model, apart[1], "denoising_patch").attrs["path"] == "last_position"
+    monkeypatch.setattr(BlockArguments, "_shared", first_for_all)
+    with pytest.warns(ModelWarning, match="differs from the hooked path"):
+        assert sweep(model, together, "denoising_patch").attrs["path"] == "hooked"
+
+
+@pytest.mark.parametrize("method", ["other_item_patch", "resample_ablation"])
+@pytest.mark.parametrize("with_roles", [True, False])
+def test_donors_are_the_same_however_prompts_are_put_together(method: str, with_roles: bool) -> None:
+    def of_task(task: str, seed: int) -> list[PromptBatch]:
+        made = [batch_of(seed + number, 3, length, length, 0) for number, length in enumerate((7, 8))]
+        return [replace(each if with_roles else each.without_roles(), task=task) for each in made]
+
+    model, apart = adapt(tiny_bridge("gpt2")), of_task("a", 0)
+    reference = [*of_task("a", 4), *of_task("b", 8)]
+    together = padded_together(apart)
+    joined = [batch for task in "ab" for batch in padded_together([each for each in reference if each.task == task])]
+    order = in_order(keys_of(together), keys_of(apart))
+    found = []
+    for batches, of in ((apart, reference), (together, joined)):
+        given = Reference(of)
+        found.append(
+            np.concatenate(
+                [sweep(model, batch, method, positions="last", reference=given).patched for batch in batches], axis=1
+            )
+        )
+    np.testing.assert_allclose(found[1][:, order], found[0], atol=2e-5, rtol=2e-5)
+
+
+def test_without_roles_prompts_of_several_lengths_have_no_mean_by_place() -> None:
+    model = adapt(tiny_bridge("gpt2"))
+    (together,) = padded_together([batch_of(0, 3, 7, 7, 0).without_roles(), batch_of(1, 3, 8, 8, 0).without_roles()])
+    scored = batch_of(2, 2, 8, 8, 0).without_roles()
+    with pytest.raises(DataError, match=r"\[7, 8\]"):
+        sweep(model, scored, "mean_ablation", positions="all", reference=Reference(together))
+
+
 @pytest.mark.filterwarnings("ignore::headcats.base.errors.ModelWarning")
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_numbers_are_those_of_each_length_apart(name: str, apart: list[PromptBatch]) -> None:
@@ -106,4 +164,11 @@ def test_a_model_that_sees_what_stands_in_front_takes_no_padding(
 ) -> None:
     monkeypatch.setattr("headcats.models.hooks.PADDING", -7)  # no mask is made
     monkeypatch.setattr("headcats.models.checks._padded", {})
-    assert not takes_padding(adapt(tiny_bridge("llama")), padded_together(apart)[1].clean)
+    for dtype in (torch.float32, torch.bfloat16):  # of 16 bits the rounding alone is large
+        model = adapt(bridge_of(hf_architecture("llama").to(dtype)))
+        assert not takes_padding(model, padded_together(apart)[1].clean)
+
+
+def test_a_model_in_16_bits_takes_padding(apart: list[PromptBatch]) -> None:
+    model = adapt(bridge_of(hf_architecture("llama").to(torch.bfloat16)))
+    assert takes_padding(model, padded_together(apart)[1].clean)

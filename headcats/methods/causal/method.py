@@ -177,7 +177,7 @@ class CausalMethod:
     def on_part(
         self, inputs: "TaskInputs", part: str, *, positions: str, reference: str | None = None, unit: str = HEAD
     ) -> "xr.Dataset":
-        """The sweep over every batch of the task `part`, joined along `prompt` in the order of the task's prompts.
+        """The sweep over every batch of the task `part`, joined along `prompt` in the order of its batches.
 
         Returns:
             As `hc.sweep`, with the attribute `dropped`: prompts that no reference prompt matches, or without a second
