@@ -102,7 +102,7 @@ def test_a_test_of_few_tasks_has_a_report(headcats, monkeypatch, sizes, damage, 
     written_run(Path("r"), MEMBERS, tasks=tasks)
     nothing = dict.fromkeys(tasks, ())
     held = HeldOut(nothing, tasks, {task: "shared" if shared else task for task in tasks}, nothing, (), {}, tasks)
-    monkeypatch.setattr(evidence_run, "restored_model", lambda *given: SimpleNamespace(n_heads={0: 4, 1: 4}))
+    monkeypatch.setattr(evidence_run, "restored_model", lambda *given, **where: SimpleNamespace(n_heads={0: 4, 1: 4}))
     monkeypatch.setattr(evidence_run, "restored_study", lambda *given: None)
     monkeypatch.setattr(evidence_run, "checked_preparation", lambda *given: None)
     monkeypatch.setattr(evidence_run, "held_out_prompts", lambda *given, **options: held)
