@@ -17,7 +17,7 @@ ROLES = {
 FENCE = 3.0
 """Interquartile ranges above the upper quartile of all heads; beyond is far out (Tukey, Exploratory Data Analysis)."""
 LEAST = 0.4
-"""Of attention, and of copying: below, a head does something else most of the time."""
+"""Least attention, or copying: below, a head does something else most of the time."""
 
 
 class Role(NamedTuple):

@@ -30,7 +30,7 @@ _LAYER_NORM = 2.0**16
 
 @cache
 def circuits() -> dict[str, Any]:
-    """What `compile_programs.py` wrote about the model: vocabulary, heads, answers to all inputs, prompts, effects."""
+    """Content of what `compile_programs.py` wrote: vocabulary, heads, answers to all inputs, prompts, effects."""
     return json.loads((_FOLDER / "circuits.json").read_text(encoding="utf-8"))
 
 
@@ -110,6 +110,6 @@ def _weights() -> dict[str, Tensor]:
 
 
 def _write(weight: Float[Tensor, "*rows d_model"], values: Float[Tensor, "*some_rows residual"]) -> None:
-    """What is written into the residual stream; the dim after tracr's takes the balance."""
+    """Write into the residual stream; the dim after tracr's takes the balance."""
     size = values.shape[-1]
     weight[..., :size], weight[..., size] = values, -values.sum(-1)

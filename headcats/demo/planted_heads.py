@@ -1,4 +1,4 @@
-"""What is planted where: 24 of 32 heads with a job, eight without, at random places."""
+"""Jobs of planted heads, at random places: 24 of 32 heads have one, unless others are asked for."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -28,7 +28,7 @@ JOBS: PlannedJobs = (
 
 @dataclass(frozen=True)
 class Job:
-    """What one head was made to do."""
+    """Job that one head was made to do."""
 
     # `helping` and `suppressing` heads write the answer, or its opposite, in every task of their categories; `one
     # task` helps in the first task of its category only, so it is no member by any rule that asks for more; of an

@@ -100,7 +100,7 @@ def planted_model(jobs: Jobs, *, noise: float, seed: int, own_words: bool = Fals
 
 
 def noise_tables(*, seed: int) -> Float[Tensor, "layer head word answer"]:
-    """What each head makes of each noise word: multiples of the answers, whose mean over words and over heads is 0.
+    """Output of each head for each noise word: multiples of the answers, whose mean over words and over heads is 0.
 
     Scaled so that for two random words the difference between two answers has a standard deviation of 1.
     """
@@ -112,7 +112,7 @@ def noise_tables(*, seed: int) -> Float[Tensor, "layer head word answer"]:
 
 
 def constant_outputs(*, seed: int) -> Float[Tensor, "layer head 1 answer"]:
-    """What each head says about the answers in every prompt; 0 for all heads together."""
+    """Output of each head about the answers in every prompt; 0 for all heads together."""
     constants = 0.1 * stream(seed, "toy constants").standard_normal((N_LAYERS, N_HEADS, 1, N_ANSWERS))
     return torch.from_numpy(constants - constants.mean((0, 1), keepdims=True)).float()
 

@@ -39,7 +39,7 @@ HEADS: PlannedJobs = (
     ("helping", (_A, _K), 1), ("helping", (_K, _L), 1), ("helping", (_L, _T), 1),
 )  # fmt: skip
 """Seven heads that serve one or two categories; 25 others serve none, and all are noisy."""
-# Shares of the gap: as the middle of the settings in benchmarks/RECOVERY.md.
+# Shares of the gap, of the settings in benchmarks/RECOVERY.md: the second largest effect, and the least noise.
 _EFFECT, _NOISE = 0.2, 0.1
 _PROMPTS, _WRITTEN = 32, 160  # scored; and all, so that evidence has fresh ones
 _METHOD = "denoising_patch"
@@ -49,7 +49,7 @@ _RULE = fdr(alpha=0.05, min_effect=0.05)
 
 @dataclass(frozen=True)
 class Labelled:
-    """What was found under one labelling of the planted tasks."""
+    """Heads and verdicts under one labelling of the planted tasks."""
 
     found: int  # heads with exactly the categories that were planted
     false: int  # memberships that were not planted
@@ -64,7 +64,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a demonstration has found."""
+    """Numbers of a demonstration."""
 
     planted: int
     true: Labelled
@@ -97,7 +97,7 @@ def show(out: Path, *, seed: int, tell: Callable[[str], None]) -> Shown:
 
 
 def _shuffled(seed: int) -> dict[str, str]:
-    """Task -> another category: each gets one task of every category there was, or most of one could stay together."""
+    """Task -> category: each gets one task of every category there was, or most of one could stay together."""
     draws, names = stream(seed, "shuffled labels"), list(CATEGORIES)
     labels: dict[str, str] = {}
     for category in names:

@@ -1,5 +1,6 @@
 """Damage of sets of heads to a task: joint ablation on held-out prompts, measured in logit difference."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,8 +55,26 @@ class AblationInputs:
     means: Sequence[LastMeans] = ()  # of its tasks at their last tokens, where they are at hand
 
 
+class _Uncut(ABC):
+    """A piece of work that shares runs with no other, and has no smaller pieces: runs cut themselves to the memory."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Name in messages."""
+
+    @property
+    def group(self) -> str:
+        """Only itself."""
+        return self.title
+
+    def halves(self) -> "list[_Uncut]":
+        """None."""
+        return []
+
+
 @dataclass(frozen=True, eq=False)
-class ReferenceMean:
+class ReferenceMean(_Uncut):
     """The mean at the last tokens of one task's reference prompts, as a piece of work."""
 
     task: str
@@ -65,11 +84,6 @@ class ReferenceMean:
     def title(self) -> str:
         """Name in messages."""
         return f"reference prompts of task {self.task!r}"
-
-    @property
-    def group(self) -> str:
-        """Shares runs with no other piece."""
-        return self.title
 
     @property
     def contents(self) -> list[str]:
@@ -86,13 +100,9 @@ class ReferenceMean:
         """Read a table of `on` as a reference takes it."""
         return {int(str(name)[1:]): torch.as_tensor(value.values) for name, value in table.items()}
 
-    def halves(self) -> "list[ReferenceMean]":
-        """No smaller pieces: runs cut themselves to the memory there is."""
-        return []
-
 
 @dataclass(frozen=True, eq=False)
-class Ablation:
+class Ablation(_Uncut):
     """Every set of heads ablated on some prompts of a task, as a piece of work."""
 
     task: str
@@ -105,11 +115,6 @@ class Ablation:
     def title(self) -> str:
         """Name in messages."""
         return f"{self.task} {self.number + 1}"
-
-    @property
-    def group(self) -> str:
-        """Shares runs with no other piece."""
-        return self.title
 
     @property
     def contents(self) -> list[str]:
@@ -138,10 +143,6 @@ class Ablation:
             coords={"item": ("prompt", np.array(runs.batch.items, dtype=object).astype(str))},
             attrs={"problem": ""},
         )
-
-    def halves(self) -> "list[Ablation]":
-        """No smaller pieces: a sweep cuts itself to the memory there is."""
-        return []
 
 
 Piece = ReferenceMean | Ablation
@@ -182,10 +183,10 @@ def measure_tasks(
 ) -> tuple[dict[str, TaskDamage], dict[str, str]]:
     """Task -> damage by its sets, and task -> why it cannot be measured."""
     shared = AblationInputs(reference, memory)
-    if positions == "last":
+    if positions == "last" and reference.has_roles:  # without roles all prompts count alike, whatever their task
         means = [ReferenceMean(task, of_task) for task, of_task in reference.of_tasks.items()]
-        found = {piece.task: ReferenceMean.means(table) for piece, table in work(means, shared)}
-        shared = replace(shared, means=[found[piece.task] for piece in means])
+        of_tasks = {piece.task: ReferenceMean.means(table) for piece, table in work(means, shared)}
+        shared = replace(shared, means=[of_tasks[piece.task] for piece in means])
     pieces = ablations(batches, sets, positions=positions)
     tables = {(piece.task, piece.number): table for piece, table in work(pieces, shared)}
     measured: dict[str, TaskDamage] = {}

@@ -21,7 +21,7 @@ from headcats.scale.shape import ModelShape
 from headcats.study.preparation import Preparation
 from headcats.study.references import reference_kind
 from headcats.sweeps.memory import Footprint, Sizes, plan
-from headcats.sweeps.reference import ROWS
+from headcats.sweeps.role_sums import ROWS
 from headcats.sweeps.sources import first_change
 
 UNPATCHED = "unpatched runs"

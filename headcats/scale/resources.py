@@ -38,7 +38,8 @@ _SHEETS = {
     "a100": ("NVIDIA A100 SXM, 80 GB", 80e9, 312e12, 19.5e12),
 }
 HERE = "here"
-# Of the rate of matrix products: 60 to 79 % on two cores, of SmolLM2-135M with answers of one to four tokens.
+# Of the rate of matrix products: an assumption (three batches of SmolLM2-135M reached 60 to 79 % on two cores), which
+# `benchmarks/real_model.py --table` puts beside whole runs.
 SHARE_HERE = 0.65
 _ROWS, _MEASURED = 2048, 0.5  # of a product; seconds of products
 DTYPES = ("float32", "bfloat16", "float16")

@@ -125,8 +125,8 @@ class Spread(Here):
         pieces: dict[tuple[str, str], _Pieces] = defaultdict(_Pieces)
         heads, shown = sum(self.model.n_heads.values()), defaultdict[str, float](float)
         cells = [cell for task, of_task in missing.items() for cell in self._cells(task, of_task)]
-        together = self.preparation.together
-        references = {name: together(self.preparation.of(name).reference) for name in self._read_as_reference(missing)}
+        reference = self.preparation.references.batches_of
+        references = {name: reference(name) for name in self._read_as_reference(missing)}
         while cells:
             whole: list[Cell] = []
             for cell, (scored, checks) in self.workers.map(cells, shared=self._shared(references)):

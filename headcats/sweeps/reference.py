@@ -15,13 +15,11 @@ from headcats.prompts.batch import PromptBatch
 from headcats.prompts.packing import LATER_TOKEN, Labels, Side, is_at_last, packed_roles
 from headcats.results.records import LEAST_PROMPTS_PER_ROLE
 from headcats.sweeps.donors import Donors, UncoveredRoles, all_covered, choose_by_role, choose_without_roles, same_role
+from headcats.sweeps.role_sums import ROWS, RoleSource, role_sums
 
 # As roles: a token without any, and what fills up behind an answer that is shorter than others of its batch.
 _NO_ROLE, _BEHIND = "\0none", "\0behind"
-ROWS = 64
 
-RoleSource = tuple[Tensor, tuple[Labels, ...]]
-"""Tokens and their roles."""
 LastMeans = dict[int, Tensor]
 """Layer -> mean z `[head, d_head]` of the last tokens of prompts."""
 
@@ -52,7 +50,7 @@ class Reference:
         if not self.batches:
             raise DataError("A reference needs at least one prompt.")
         self.run, self.seed, self.name = run, seed, name
-        self._has_roles = any(batch.labels is not None for batch in self.batches)
+        self.has_roles = any(batch.labels is not None for batch in self.batches)
         # The last model's means: one reference may serve several models.
         self._means: tuple[Any, dict[int, dict[str, Tensor]]] = (None, {})
         self._index_means: tuple[Any, dict[int, Tensor]] = (None, {})
@@ -78,7 +76,7 @@ class Reference:
 
         Other tokens have zeros, or any value. UncoveredRoles for a role that no task shows in 16 reference prompts.
         """
-        if batch.labels is None or not self._has_roles:
+        if batch.labels is None or not self.has_roles:
             return self._mean_by_index(model, batch, layer, mask, first)
         if is_at_last(batch, mask):
             mean = self._last_mean(model, batch, layer)
@@ -161,7 +159,7 @@ class Reference:
         At positions `first` and later, which must include the masked ones; zeros elsewhere. UncoveredRoles for a prompt
         without donor.
         """
-        by_role, at_last = batch.labels is not None and self._has_roles, is_at_last(batch, mask)
+        by_role, at_last = batch.labels is not None and self.has_roles, is_at_last(batch, mask)
         if not by_role and not at_last:
             self._check_one_length(batch)
         roles_of_donors = [self._answered(source, at_last)[1] for source in self.batches] if by_role else []
@@ -294,27 +292,3 @@ def given_reference(given: Reference | PromptBatch | Sequence[PromptBatch] | Non
     if given is None:
         return Reference(batch.without_roles(), name="this batch's clean prompts, same position")
     return given if isinstance(given, Reference) else Reference(given)
-
-
-def role_sums(
-    model: HookedModel, runs: list[RoleSource]
-) -> tuple[dict[int, dict[str, Tensor]], Counter[str], Counter[str]]:
-    """Layer -> role -> sum of z over tokens; numbers of tokens, and of prompts."""
-    counts: Counter[str] = Counter()
-    prompts: Counter[str] = Counter()
-    sums: dict[int, dict[str, Tensor]] = {layer: {} for layer in model.layers}
-    for tokens, roles in runs:
-        for start in range(0, len(tokens), ROWS):
-            rows = slice(start, start + ROWS)
-            _, z = model.capture(tokens[rows])
-            labels = [label for prompt_labels in roles[rows] for label in prompt_labels]
-            names = list(dict.fromkeys(labels))
-            index = torch.tensor([names.index(label) for label in labels])
-            counts.update(labels)
-            prompts.update(label for prompt_labels in roles[rows] for label in set(prompt_labels))
-            for layer, value in z.items():
-                flat = value.flatten(0, 1).float()
-                total = flat.new_zeros(len(names), *flat.shape[1:]).index_add_(0, index.to(flat.device), flat)
-                for label, part in zip(names, total, strict=True):
-                    sums[layer][label] = sums[layer][label] + part if label in sums[layer] else part
-    return sums, counts, prompts

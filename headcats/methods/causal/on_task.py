@@ -16,7 +16,8 @@ from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.engine import swept_sets
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.memory import Footprint, MemoryPlan, Sizes, plan
-from headcats.sweeps.reference import ROWS, Reference
+from headcats.sweeps.reference import Reference
+from headcats.sweeps.role_sums import ROWS
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import first_change
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from headcats.categories.head_roles import head_roles
 from headcats.categories.map_result import CategoryHeads, MapResult, verdicts_of
 from headcats.categories.membership import SETTLED
 from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
 from headcats.evidence.findings import coincidences
 from headcats.evidence.relabelling import ALPHA
 from headcats.evidence.verdicts import VERDICTS
+from headcats.reports.text.roles import roles
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, first_names, line
 from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
@@ -114,17 +114,8 @@ def undecided_in(n: int) -> Finding | None:
 
 
 def certainty(result: MapResult) -> Iterator[Finding]:
-    """Count memberships that hold under resampling, and shared heads where other labels give fewer or more."""
-    yield from resampled(result)
-    yield from shared_pairs(result)
-    yield from roles(result)
-
-
-def roles(result: MapResult, *, most: int = NAMED) -> Iterator[Finding]:
-    """Say what members do whatever the task, where a descriptor is far out; nothing without any."""
-    if found := head_roles(result.overlap):
-        more = line("answer.more_roles", n=len(found) - most) if len(found) > most else None
-        yield line("answer.roles", heads=[line("answer.role", **role._asdict()) for role in found[:most]], more=more)
+    """Count memberships that hold, and shared heads where other labels give others; say what members do."""
+    yield from (*resampled(result), *shared_pairs(result), *roles(result))
 
 
 def resampled(result: MapResult) -> Iterator[Finding]:
