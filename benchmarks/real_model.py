@@ -28,7 +28,16 @@ GAP = ["--min-accuracy", "0", "--min-logit-diff", "0"]
 # Name -> command of headcats without model and folder, and what it is for.
 STUDIES: dict[str, list[str]] = {
     "icl": ["run", "--suite", "icl", "--methods", f"{LAST},mean_ablation"],
-    "icl-gap": ["run", "--suite", "icl", "--methods", "denoising_patch,second_corruption_patch", *GAP],
+    "icl-gap": [
+        "run",
+        "--suite",
+        "icl",
+        "--methods",
+        "denoising_patch,second_corruption_patch",
+        "--n-prompts",
+        "32",
+        *GAP,
+    ],
     "ioi": ["run", "--suite", "ioi"],
     "induction": ["run", "--suite", "induction"],
     "induction-seed1": ["run", "--suite", "induction", "--seed", "1"],

@@ -49,3 +49,14 @@ def test_without_descriptors_or_with_none_of_a_model_nothing_is_said() -> None:
     assert head_roles(overlap([(2, 3)])) == []
     unknown = overlap([(2, 3)], copying=(2, 3, np.nan))
     assert head_roles(unknown.assign(copying=unknown["copying"] * np.nan)) == []
+
+
+def test_direct_logits_are_those_of_a_category_that_the_head_is_in() -> None:
+    direct = np.random.default_rng(0).uniform(-0.02, 0.02, (4, 8, 2))
+    direct[2, 3], direct[1, 1] = [0.9, 0.7], 1.5
+    table = overlap([(2, 3), (0, 1)], copying=(0, 1, 0.6))
+    found = head_roles(table.assign(direct_logit=(("layer", "head", "category"), direct)))
+    assert [(role.head, role.name, role.value) for role in found] == [
+        ("L0H1", "a copying head", 0.6),
+        ("L2H3", "a direct-logit head in b", 0.7),
+    ]

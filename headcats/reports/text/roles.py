@@ -1,4 +1,4 @@
-"""Sentence on what members do whatever the task."""
+"""Sentence on what members do."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ _MOST = 4
 
 
 def roles(result: MapResult, *, most: int = _MOST) -> Iterator[Finding]:
-    """Say what members do whatever the task, where a descriptor is far out; nothing without any."""
+    """Say what members do, where a descriptor is far out; nothing without any."""
     if found := head_roles(result.overlap):
         more = line("answer.more_roles", n=len(found) - most) if len(found) > most else None
         yield line("answer.roles", heads=[line("answer.role", **role._asdict()) for role in found[:most]], more=more)
