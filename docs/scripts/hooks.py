@@ -1,6 +1,6 @@
 """What the site shows beside the files of `docs/`: hooks that mkdocs calls (`hooks` in mkdocs.yml).
 
-Tutorials become pages, names of the reference links, formulas MathML; pictures and a live report are made of a run.
+Tutorials become pages, names of the reference links, formulas MathML; pictures are made of a run, and a live report of the published results.
 """
 
 import html
@@ -25,6 +25,7 @@ from reference_names import linked
 from reference_pages import reference_pages
 
 ROOT = Path(__file__).parents[2]
+PUBLISHED = ROOT / "tutorials" / "smollm2-icl"
 # Pages that stand where their readers look for them; links to all other files lead to the repository.
 _ELSEWHERE = ("CONTRIBUTING.md", "benchmarks/README.md", "benchmarks/RECOVERY.md", "tutorials/mini-checkpoints.md")
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
@@ -51,7 +52,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
     made = {f"tutorials/{path.stem}.md": _as_page(path) for path in sorted((ROOT / "tutorials").glob("*.ipynb"))}
     made |= reference_pages()
-    made |= {f"live/{path}": content for path, content in report_of(run).items()}
+    made |= {f"live/{path}": content for path, content in report_of(PUBLISHED).items()}
     _gallery[:] = pictures_of(run)
     made |= {f"gallery/{picture.name}.svg": picture.svg for picture in _gallery}
     for path, content in made.items():

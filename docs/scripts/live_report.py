@@ -1,4 +1,4 @@
-"""The report of a run, as a file of the site."""
+"""The report of results, as a file of the site."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def report_of(run: Path) -> dict[str, bytes]:
-    """Path beside the report -> content. The run itself is not written to."""
+    """Path beside the report -> content. The folder itself is not written to."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / run.name
         shutil.copytree(run, copy)
