@@ -10,6 +10,7 @@ def publish(study: Path, to: Path) -> None:
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(study, to, ignore=shutil.ignore_patterns(".kept", ".writer*", "*.html"))
     file = to / "manifest.json"
-    manifest = json.loads(file.read_text(encoding="utf-8"))
-    manifest["model"]["source"] = f"./{manifest['model']['name']}"
-    file.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    text = file.read_text(encoding="utf-8")
+    model = json.loads(text)["model"]
+    source, beside = (json.dumps(name, ensure_ascii=False) for name in (model["source"], f"./{model['name']}"))
+    file.write_text(text.replace(f'"source": {source}', f'"source": {beside}', 1), encoding="utf-8")

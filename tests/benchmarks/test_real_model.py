@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import real_model
 from real_model_parts import weights
+from real_model_parts.publish import publish
 from real_model_parts.weights import NoWeights, smollm2
 
 Usage = namedtuple("Usage", "total used free")
@@ -60,3 +61,14 @@ def test_a_call_adds_what_it_took_also_when_it_fails(tmp_path: Path) -> None:
         real_model.take_time("icl", ["map", str(tmp_path / "nowhere")], tmp_path, threads=1)
     real_model.take_time("icl", ["--version"], tmp_path, threads=1)
     assert (tmp_path / "seconds.json").read_text(encoding="utf-8").count("processor") == 2
+
+
+def test_a_published_study_names_its_model_and_no_place(tmp_path: Path) -> None:
+    (tmp_path / "study" / ".kept").mkdir(parents=True)
+    for name in (".kept/table.nc", "report.html", "suite.json"):
+        (tmp_path / "study" / name).touch()
+    manifest = '{\n"plan": {"suite": "icl"},\n"model": {\n"name": "m",\n"source": "/a/bé/m"\n}\n}'
+    (tmp_path / "study" / "manifest.json").write_text(manifest, encoding="utf-8")
+    publish(tmp_path / "study", tmp_path / "to")
+    assert sorted(path.name for path in (tmp_path / "to").iterdir()) == ["manifest.json", "suite.json"]
+    assert (tmp_path / "to" / "manifest.json").read_text(encoding="utf-8") == manifest.replace("/a/bé/m", "./m")
