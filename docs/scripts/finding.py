@@ -1,16 +1,15 @@
-"""The picture of README.md: the map of the bundled run under the first sentence of what was found.
+"""The picture of README.md and what its lines below say: the published results of a language model.
 
-    headcats run && python docs/scripts/finding.py results/mini-icl
+    python docs/scripts/finding.py
 
-`--check` writes nothing and ends with 1 if docs/pictures/finding.svg is another one, or README.md has other numbers.
+draws docs/pictures/finding.svg again and prints the facts; tests/docs/test_published.py holds README.md to both.
 """
 
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-import xarray as xr
-
 import headcats as hc
+from headcats.categories.head_roles import head_roles
 from headcats.categories.map_result import MapResult, verdicts_of
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import scored_map
@@ -19,48 +18,50 @@ from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.answer import contradictions, headline
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
+from headcats.results.run_results import RunResults
 
-PICTURE = Path(__file__).parents[1] / "pictures" / "finding.svg"
-
-
-def map_of(run: Path) -> MapResult:
-    """Map of the bundled run, beside its other maps."""
-    return scored_map(open_results(find_place(str(run))).without_untried(), MapSpec())
+ROOT = Path(__file__).parents[2]
+PICTURE = ROOT / "docs" / "pictures" / "finding.svg"
+PUBLISHED = ROOT / "tutorials" / "smollm2-icl"
 
 
-def facts(result: MapResult, run: Path) -> list[str]:
-    """What the lines below the picture say, also of the verdicts where `headcats evidence` has been run."""
-    verdicts = {verdict for tree in _tests(run).values() for verdict in verdicts_of(tree).values()}
-    specific, other = (finding.fields for finding in contradictions(result))
-    return [
-        f"Task-specific effects leave {specific['left']} of these {specific['n']} memberships{specific['left_open']}",
-        f"{other['method']} names {other['both']} of them{other['left_open']} and {other['others']} others",
-        *(f"all four categories are {verdict}" for verdict in verdicts),
-    ]
+def published() -> RunResults:
+    """The published results."""
+    return open_results(find_place(str(PUBLISHED)))
 
 
-def _tests(run: Path) -> dict[str, xr.DataTree]:
-    return saved_evidence(open_results(find_place(str(run)))).contents
+def map_of(run: RunResults) -> MapResult:
+    """Map of all categories, beside the other maps of the run."""
+    return scored_map(run.without_untried(), MapSpec())
 
 
-def finding(result: MapResult) -> str:
+def facts(result: MapResult, run: RunResults) -> Iterator[str]:
+    """What the lines below the picture say."""
+    yield f"{len(run.scored_tasks)} of {len(run.manifest.tasks)} tasks"
+    members = (result.overlap["member"] == 1).any("category")
+    yield f"{int(members.sum())} of its {members.size} heads"
+    yield from (f"{role.head} is {role.name.split(' in ')[0]}" for role in head_roles(result.overlap)[:1])
+    for number, found in enumerate(contradictions(result)):
+        of = found.fields
+        if number == 0:
+            yield f"Task-specific effects leave {of['left']} of these {of['n']} memberships{of['left_open']}"
+        else:
+            yield f"{of['method']} names {of['both']} of them{of['left_open']} and {of['others']} others"
+    for test in saved_evidence(run).contents.values():
+        (verdict,) = set(verdicts_of(test).values())  # README.md has one sentence for all of them
+        yield f"all categories are [{verdict}]"
+
+
+def picture(result: MapResult) -> str:
     """The picture as SVG."""
-    title = str(next(headline(result)))
-    picture = svg(hc.figures.overlap_map(result.overlap, layout="hero", title=title))
-    if picture is None:
+    drawn = svg(hc.figures.overlap_map(result.overlap, layout="hero", title=str(next(headline(result)))))
+    if drawn is None:
         raise ValueError("The map of a run must have a static picture.")
-    return picture + "\n"
+    return drawn + "\n"
 
 
 if __name__ == "__main__":
-    run, *options = sys.argv[1:]
-    result = map_of(Path(run))
-    made = finding(result)
-    if options == ["--check"]:
-        text = " ".join((PICTURE.parents[2] / "README.md").read_text(encoding="utf-8").split())
-        if missing := [fact for fact in facts(result, Path(run)) if fact not in text]:
-            sys.exit(f"README.md has to say: {'; '.join(missing)}.")
-        if not _tests(Path(run)):
-            print(f"The verdicts in README.md were not checked: `headcats evidence {run}` comes first.")
-        sys.exit(0 if made == PICTURE.read_text(encoding="utf-8") else f"Write {PICTURE.name} again: {__doc__}")
-    PICTURE.write_text(made, encoding="utf-8")
+    run = published()
+    result = map_of(run)
+    PICTURE.write_text(picture(result), encoding="utf-8")
+    print(*facts(result, run), sep="\n")

@@ -1,6 +1,7 @@
 """What the site shows beside the files of `docs/`: hooks that mkdocs calls (`hooks` in mkdocs.yml).
 
-Tutorials become pages, names of the reference links, formulas MathML; pictures are made of a run, and a live report of the published results.
+Tutorials become pages, names of the reference links, formulas MathML; pictures are made of a run of the bundled model,
+and a live report of the published results.
 """
 
 import html

@@ -1,27 +1,30 @@
-"""The published results of a real model open in one line, say what they are of, and name no place of a machine."""
+"""The published results of a real model open in one line, README.md says what is in them, and they name no place."""
 
-from pathlib import Path
-
+import finding
 import pytest
 
-from headcats.categories.map_spec import MapSpec
-from headcats.categories.run_maps import scored_map
-from headcats.results.loading import open_results
-from headcats.results.place import find_place
-
-FOLDER = Path(__file__).parents[2] / "tutorials" / "smollm2-icl"
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 
 
-@pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 def test_the_published_results() -> None:
-    assert sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file()) < 8_000_000
-    run = open_results(find_place(str(FOLDER)))
+    files = [path for path in finding.PUBLISHED.rglob("*") if path.is_file() and ".kept" not in path.parts]
+    assert sum(path.stat().st_size for path in files) < 8_000_000
+    run = finding.published()
     model = run.manifest.model
     assert (model.name, model.source) == ("SmolLM2-135M-Instruct-Q4_1", "./SmolLM2-135M-Instruct-Q4_1")
-    assert len(run.scored_tasks) == 18
-    result = scored_map(run.without_untried(), MapSpec())
+    result = finding.map_of(run)
     members = (result.overlap["member"] == 1).transpose("category", "layer", "head")
     assert int(members.sum()) == 8
     assert members.sel(layer=20, head=5)["category"][members.sel(layer=20, head=5)].values.tolist() == [
         "Algorithmic", "Knowledge", "Linguistic",
     ]  # fmt: skip
+
+
+def test_the_readme_says_what_is_in_them() -> None:
+    run = finding.published()
+    result = finding.map_of(run)
+    assert finding.PICTURE.read_text(encoding="utf-8") == finding.picture(result)
+    text = " ".join((finding.ROOT / "README.md").read_text(encoding="utf-8").split())
+    said = list(finding.facts(result, run))
+    assert len(said) >= 5
+    assert [fact for fact in said if fact not in text] == []
