@@ -43,6 +43,7 @@ STUDIES: dict[str, list[str]] = {
     "ioi": ["run", "--suite", "ioi"],
     "induction": ["run", "--suite", "induction"],
     "induction-seed1": ["run", "--suite", "induction", "--seed", "1"],
+    "induction-gap": ["run", "--suite", "induction", *GAP],
     "greater_than": ["run", "--suite", "greater_than"],
     "agreement": ["run", "--suite", "agreement"],
     "relations": ["run", "--suite", "relations", "--methods", "ov_relation"],

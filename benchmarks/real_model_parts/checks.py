@@ -68,14 +68,16 @@ def induction(model: HookedModel, out: Path) -> Iterator[str]:
     """Induction: the causal map of `induction` beside an independent score."""
     scores = induction_scores(model)
     positive = scores >= np.sort(scores, axis=None)[-_LARGEST]
-    for name in ("induction", "induction-seed1"):
+    for name in ("induction", "induction-seed1", "induction-gap"):
         effect = mean_effect(out / name).values
         first = Head(*map(int, np.unravel_index(effect.argmax(), effect.shape)))
-        auc, rank = roc_auc_score(positive.ravel(), effect.ravel()), spearmanr(scores, effect, axis=None).statistic
+        auc, of_size = (roc_auc_score(positive.ravel(), values.ravel()) for values in (effect, abs(effect)))
+        rank = spearmanr(scores, effect, axis=None).statistic
+        lowest = Head(*map(int, np.unravel_index(np.where(positive, effect, np.inf).argmin(), effect.shape)))
         yield (
-            f"{name}: AUC of the effect for the {_LARGEST} heads with the largest induction score {auc:.3f}, rank "
-            f"correlation over all heads {rank:.2f}; first {first} (effect {effect.max():.3f}, score "
-            f"{scores[first.layer, first.head]:.3f})"
+            f"{name}: AUC of the effect for the {_LARGEST} heads with the largest induction score {auc:.3f} (of its "
+            f"size {of_size:.3f}: {lowest} has {effect[lowest.layer, lowest.head]:.3f}), rank correlation over all "
+            f"heads {rank:.2f}; first {first} (effect {effect.max():.3f}, score {scores[first.layer, first.head]:.3f})"
         )
     text = "".join(f" {word}" for word in ["table", "river", "stone", "cloud", "table", "river", "stone", "cloud"])
     theirs = detect_head(model.model, text, "induction_head").numpy()
@@ -134,7 +136,7 @@ def indirect_objects(model: HookedModel, out: Path) -> Iterator[str]:
     results = hc.load(out / "ioi")
     effect = hc.score(results, method=_METHOD)["effect"].mean("task").transpose("layer", "head")
     direct = results["_descriptors"].to_dataset()["direct_logit"].mean("task").transpose("layer", "head")
-    (batch, *_) = hc.task_prompts(model, "ioi_give_abba", n_prompts=64)
+    (batch, *_) = hc.task_prompts(model, "ioi_give_abba", suite="ioi", n_prompts=64)
     shares = {}
     _, patterns = attention_patterns(model, batch.clean, {layer: lambda of: of[:, :, -1] for layer in model.layers})
     for role in ("io", "s2"):
@@ -168,7 +170,7 @@ def two_roads(model: HookedModel, out: Path) -> Iterator[str]:
     """Two roads to one number: TransformerLens' patching, and hooks of PyTorch in plain transformers."""
     from transformer_lens import patching
 
-    batch = hc.task_prompts(model, "ioi_give_abba", n_prompts=4)[0].select(range(4))
+    batch = hc.task_prompts(model, "ioi_give_abba", suite="ioi", n_prompts=4)[0].select(range(4))
     ours = hc.sweep(model, batch, _METHOD, positions="all").patched.values[0]
     _, cache = model.model.run_with_cache(batch.clean)
     place = torch.arange(len(batch))
@@ -177,8 +179,8 @@ def two_roads(model: HookedModel, out: Path) -> Iterator[str]:
         last = logits[:, -1].float()
         return (last[place, batch.answer] - last[place, batch.distractor]).detach()
 
-    theirs = patching.get_act_patch_attn_head_out_all_pos
-    few = [Head(layer, layer % model.n_heads[layer]) for layer in list(model.layers)[:: max(1, model.n_layers // 6)]]
+    moved = abs(ours - np.median(ours, axis=(1, 2), keepdims=True)).mean(0)
+    few = [Head(*map(int, np.unravel_index(place, moved.shape))) for place in moved.argsort(axis=None)[:-7:-1]]
     found = []
     for head in few:
         index = pd.DataFrame({"layer": [head.layer], "head": [head.head]})
@@ -188,7 +190,9 @@ def two_roads(model: HookedModel, out: Path) -> Iterator[str]:
             of_prompts.append(metric(logits))
             return of_prompts[-1].mean()
 
-        theirs(model.model, batch.corrupted, cache, kept, index_df=index)
+        patching.generic_activation_patch(  # of get_act_patch_attn_head_out_all_pos, for some of the heads
+            model.model, batch.corrupted, cache, kept, patching.layer_head_vector_patch_setter, "z", index_df=index
+        )
         found.append(of_prompts[-1].numpy())
     mine = np.stack([ours[:, head.layer, head.head] for head in few])
     difference = abs(np.stack(found) - mine).max()
@@ -197,6 +201,10 @@ def two_roads(model: HookedModel, out: Path) -> Iterator[str]:
     last = hc.sweep(model, batch, _METHOD, positions="last").patched.values[0]
     mine = np.stack([last[:, head.layer, head.head] for head in few])
     yield f"hooks of PyTorch, at the last token: at most {abs(plain - mine).max():.1e} apart ({_EQUAL:g} asked)"
+    rounded = hc.load_model(Path(model.origin.source), device="cpu", dtype="bfloat16")
+    theirs = hc.sweep(rounded, batch, _METHOD, positions="last").patched.values[0]
+    theirs = np.stack([theirs[:, head.layer, head.head] for head in few])
+    yield f"in bfloat16, the type of the original weights: at most {abs(theirs - mine).max():.1e} from float32"
 
 
 @torch.no_grad()
