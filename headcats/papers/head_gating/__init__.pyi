@@ -3,4 +3,3 @@
 from .over_seeds import always_any as always_any
 from .questions import question_texts as question_texts
 from .settings import GatingSettings as GatingSettings
-from .toggling import toggle_curves as toggle_curves

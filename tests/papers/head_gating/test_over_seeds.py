@@ -6,7 +6,6 @@ import xarray as xr
 
 from headcats.base.errors import DataError, OptionError
 from headcats.papers.head_gating.over_seeds import GATE_SCORES, always_any
-from headcats.papers.head_gating.settings import STAGES
 
 NAN = np.nan
 AXES = ("dataset", "seed", "layer", "head")
@@ -66,10 +65,3 @@ def test_other_data_are_refused() -> None:
     ]:
         with pytest.raises(DataError, match=message):
             always_any(wrong)
-
-
-def test_scores_are_those_of_the_gates() -> None:
-    from headcats.papers.head_gating.toggling import SCORES
-
-    assert sorted(SCORES) == sorted(GATE_SCORES)
-    assert STAGES == ("g0", "g_plus", "g_minus")
