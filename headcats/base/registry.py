@@ -1,4 +1,4 @@
-"""Registered items by kind and name: tasks, suites, layouts and categories of files, methods, metrics, rules, ...
+"""Registered items by kind and name: tasks, suites, categories of files, methods, metrics, rules, ...
 
 Items register themselves through the decorator of their kind (`hc.task`, `hc.metrics.metric`, `hc.rules.rule`,
 `hc.methods.causal_method`, `hc.figures.figure`). Built-in items of a kind, and those of installed packages with the
@@ -21,9 +21,7 @@ from headcats.base.errors import LONGEST_NAME, DataError, UnknownNameError, unkn
 from headcats.base.guard import Guard
 
 T = TypeVar("T")
-Kind = Literal[
-    "task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset", "layout", "file_category"
-]
+Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset", "file_category"]
 
 # As text: the registry is below these modules in the import order.
 _BUILT_IN: dict[str, tuple[str, ...]] = {

@@ -1,6 +1,5 @@
 """`headcats validate`: which tasks a run would score."""
 
-from dataclasses import asdict
 from typing import Any
 
 import typer
@@ -14,7 +13,6 @@ from headcats.cli.settings import check_names, settings
 from headcats.results.finding import line
 from headcats.results.manifest import SUITE
 from headcats.study.options import ModelOptions, StudyOptions
-from headcats.tasks.suites import Suite
 
 # Exit code where no task can be scored, so that a script need not start the run.
 NOTHING_USABLE = 3
@@ -45,8 +43,8 @@ def validate_command(given: dict[str, Any], as_json: AsJson = False) -> None:
     the text of every token, "" where a character goes on), `long_answers` (of more than 12 tokens; left out if none),
     and of finished prompts `near_duplicates` (with the contrast of another item; left out if none) and `n_left`
     (neither scored nor reference, for `headcats evidence`); of a task that is answered in sentences `questions`,
-    `right`, `low`, `high`, `n_right`, `n_wrong`, `needed`. `_suite` stands beside the tasks where files hold `rows` of
-    no task, or where files were `ignored`.
+    `right`, `low`, `high`, `n_right`, `n_wrong`, `needed`. `_suite` stands beside the tasks where files were
+    `ignored`.
     """
     options = settings(None, given)
     chosen = check_names(options)
@@ -56,20 +54,13 @@ def validate_command(given: dict[str, Any], as_json: AsJson = False) -> None:
 
     loaded, study = load_study(options | {"suite": chosen})  # its files are not read again
     entries = validate(loaded, **study)
-    of_no_task = _of_no_task(chosen)
     if as_json:
-        put(entries | ({SUITE: of_no_task} if of_no_task else {}))
+        put(entries | ({SUITE: {"ignored": chosen.ignored}} if chosen.ignored else {}))
     else:
         plan = {name: study.get(name, getattr(StudyOptions, name)) for name in ("corruption", "answers")}
         is_shown = "tasks" in options or chosen.source not in names("suite")
         tell(first_prompts(entries) if is_shown else [])
-        tell(validation_findings(entries, f"{loaded.name}: {options['suite']}", **plan, of_no_task=of_no_task))
+        tell(validation_findings(entries, f"{loaded.name}: {options['suite']}", **plan, ignored=chosen.ignored))
         tell([] if is_shown else [line("validation.name_tasks")])
     if all(entry["refusal"] for entry in entries.values()):
         raise typer.Exit(NOTHING_USABLE)
-
-
-def _of_no_task(suite: Suite) -> dict[str, Any]:
-    """Rows of the suite's files that belong to no task, and files that were not read; {} for none of both."""
-    rows = {"rows": asdict(suite.left_out)} if suite.left_out and suite.left_out.dropped else {}
-    return rows | ({"ignored": suite.ignored} if suite.ignored else {})

@@ -27,8 +27,6 @@ def suite_text(suite: Suite, *, pairs: Mapping[str, Pairs], template: Template) 
         "template": asdict(template),
         "categories": [asdict(category) for category in suite.categories],
     }
-    if suite.left_out is not None and suite.left_out.dropped:
-        head["left_out"] = asdict(suite.left_out)
     if suite.ignored:
         head["ignored"] = suite.ignored
     tasks = (
@@ -105,11 +103,10 @@ def _of_files(stored: Mapping[str, Any], tasks: Sequence[Task]) -> dict[str, Any
     reports = [task.drops for task in tasks if task.drops is not None]
     if not reports:
         return {}
-    left_out = _report(stored["left_out"]) if "left_out" in stored else DropReport()
     ignored = tuple(stored.get("ignored", ()))
     if not all(isinstance(name, str) for name in ignored):
         raise TypeError(f"ignored is {ignored!r:.60}, no names of files")
-    return {"drops": DropReport.total([left_out, *reports]), "left_out": left_out, "ignored": ignored}
+    return {"drops": DropReport.total(reports), "ignored": ignored}
 
 
 def _report(entry: Mapping[str, Any]) -> DropReport:

@@ -32,7 +32,6 @@ class Suite:
         source: What `hc.suite` takes to find it again; "" for a suite that was made in Python.
         ignored: Files of its folder that hold no data, or no task.
         drops: Rows of its files: kept, and dropped by reason; None without files.
-        left_out: Those of `drops` that belong to no task.
         defaults: Options of a study that a registered suite changes, such as `n_demos` and `model`.
 
     Raises:
@@ -53,7 +52,6 @@ class Suite:
     source: str = ""
     ignored: tuple[str, ...] = ()
     drops: DropReport | None = field(default=None, repr=False, compare=False)
-    left_out: DropReport | None = field(default=None, repr=False, compare=False)
     defaults: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -213,7 +211,7 @@ def _registered(name: str) -> Suite:
 def _of_files(source: str | os.PathLike[str]) -> Suite:
     loaded = load_files(source)
     categories = coloured([task.category for task in loaded.tasks], loaded.categories)
-    return Suite(loaded.name, loaded.tasks, categories, loaded.source, loaded.ignored, loaded.drops, loaded.left_out)
+    return Suite(loaded.name, loaded.tasks, categories, loaded.source, loaded.ignored, loaded.drops)
 
 
 def _own_suite(source: str) -> Suite:

@@ -104,7 +104,7 @@ def validation_findings(
     *,
     corruption: str,
     answers: str,
-    of_no_task: Mapping[str, Any] | None = None,
+    ignored: Sequence[str] = (),
 ) -> Iterator[Finding]:
     """Findings of `validate`: tasks with prompts, those that are answered in sentences, and what is dropped."""
     records = {name: TaskRecord.from_dict(entry) for name, entry in entries.items()}
@@ -133,11 +133,9 @@ def validation_findings(
         for name, entry in entries.items()
         if (n := entry.get("long_answers"))
     ]
-    of_no_task = of_no_task or {}
-    reasons += dropped_rows(str(line("validation.no_task")), TaskRecord.from_dict(of_no_task))
     if reasons:
         yield table("validation.dropped", ["task", "why"], reasons)
-    if ignored := of_no_task.get("ignored"):
+    if ignored:
         yield paragraph("validation.ignored", n=len(ignored), names=list(ignored))
     if prompted:
         usable = sum(not record.refusal for record in prompted.values())

@@ -1,4 +1,4 @@
-"""Which layout a file has, and the tasks in it."""
+"""Which layout a file has, and the task in it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from headcats.base.errors import DataError
-from headcats.base.guard import Guard
-from headcats.base.registry import lookup, names
 from headcats.tasks.files.content import JSON, LINES, UnknownLayoutError, check_safe
-from headcats.tasks.files.file_task import FileContent, FileTask, Layout
+from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.finished_prompts import contrast_task, with_answers, year_task
 from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.options import option_task
@@ -24,8 +22,8 @@ LAYOUTS = (
 )
 
 
-def file_content(path: Path, settings: FileSettings) -> FileContent:
-    """Read the tasks of one file: one, unless a registered layout gives several."""
+def file_task(path: Path, settings: FileSettings) -> FileTask:
+    """Read the task of one file."""
     check_safe(path)
     if path.suffix.lower() in JSON:
         content = json_content(path)
@@ -36,43 +34,36 @@ def file_content(path: Path, settings: FileSettings) -> FileContent:
             return loaded
         if not isinstance(group, str) or not group.strip():
             raise DataError(f"{path.name}: expected {GROUP!r} as the name of a group; got {group!r:.40}.")
-        return replace(loaded, tasks=tuple(replace(task, group=group.strip()) for task in loaded.tasks))
-    return record_content(table_records(path), settings)
+        return replace(loaded, group=group.strip())
+    return record_task(table_records(path), settings)
 
 
-def _of_json(content: Any, file: str, settings: FileSettings) -> FileContent:
-    for name in names("layout"):
-        registered: Layout = lookup("layout", name)
-        guard = Guard("Layout", name, registered.read)
-        if guard(registered.fits, content):
-            _refuse_templates(settings, file, registered.holds)
-            tasks: FileContent = guard(registered.read, content, file=file)
-            return tasks
+def _of_json(content: Any, file: str, settings: FileSettings) -> FileTask:
     if isinstance(content, dict) and "samples" in content:
-        return FileContent((relation_task(content, file=file, templates=settings.templates),))
+        return relation_task(content, file=file, templates=settings.templates)
     if isinstance(content, dict) and isinstance(content.get("prompts"), list):
         records = json_records(content["prompts"], file=file)
         ignored = [name for name in content if name != "prompts"]
         layout = "auto-circuit prompts" + (f" without {', '.join(ignored)}" if ignored else "")
-        return record_content(records, settings, layout=layout)
+        return record_task(records, settings, layout=layout)
     if isinstance(content, list):
-        return record_content(json_records(content, file=file), settings)
+        return record_task(json_records(content, file=file), settings)
     if isinstance(content, dict) and file.lower().endswith(LINES):
-        return record_content(json_records([content], file=file), settings)
+        return record_task(json_records([content], file=file), settings)
     lists = [name for name, value in content.items() if _is_records(value)] if isinstance(content, dict) else []
     if len(lists) != 1:
         raise UnknownLayoutError(f"{file}: unknown layout {_keys(content)}; expected {LAYOUTS}.")
-    (task,) = record_content(json_records(content[lists[0]], file=file), settings).tasks
-    return FileContent((replace(task, layout=f"{task.layout}, under {lists[0]!r}"),))
+    task = record_task(json_records(content[lists[0]], file=file), settings)
+    return replace(task, layout=f"{task.layout}, under {lists[0]!r}")
 
 
 def _is_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
-def record_content(records: Records, settings: FileSettings, *, layout: str = "prompts") -> FileContent:
-    """The one task of a table of prompts, questions with options, or word pairs."""
-    return FileContent((replace(_table_task(records, settings, layout), group=records.group()),))
+def record_task(records: Records, settings: FileSettings, *, layout: str = "prompts") -> FileTask:
+    """The task of a table of prompts, questions with options, or word pairs."""
+    return replace(_table_task(records, settings, layout), group=records.group())
 
 
 def _table_task(records: Records, settings: FileSettings, layout: str) -> FileTask:

@@ -15,8 +15,8 @@ from headcats.results.categories import Category
 from headcats.tasks.definition import Task
 from headcats.tasks.files.content import PICKLED, SUFFIXES, UnknownLayoutError, check_safe, reading
 from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
-from headcats.tasks.files.file_task import FileContent, FileTask
-from headcats.tasks.files.layouts import file_content, record_content
+from headcats.tasks.files.file_task import FileTask
+from headcats.tasks.files.layouts import file_task, record_task
 from headcats.tasks.files.settings import NAME, FileSettings, SuiteSettings, read_settings
 
 _log = logging.getLogger("headcats")
@@ -34,7 +34,6 @@ class LoadedFiles:
     source: str
     ignored: tuple[str, ...] = ()
     drops: DropReport = field(default_factory=DropReport)
-    left_out: DropReport = field(default_factory=DropReport)
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,9 @@ def load_files(source: str | os.PathLike[str]) -> LoadedFiles:
     """
     text = os.fspath(source)
     if text.startswith("hf://"):
-        content = record_content(hub_records(text), _UNSET)
+        task = record_task(hub_records(text), _UNSET)
         name = PurePosixPath(text.removeprefix(HUB)).parts[1]
-        return _loaded(name, text, {PurePosixPath(name): content}, SuiteSettings())
+        return _loaded(name, text, {PurePosixPath(name): task}, SuiteSettings())
     path = Path(os.path.abspath(text))
     if not path.exists():
         raise DataError(
@@ -82,35 +81,35 @@ def load_files(source: str | os.PathLike[str]) -> LoadedFiles:
         advice = f"name what it holds, as {text}:name" if path.suffix == ".py" else f"save it as {_KNOWN}"
         raise DataError(f"{path.name} is not a file of data that headcats reads; {advice}.")
     settings = replace(read_settings(path.parent), name="")
-    content = _content(path, settings.files.get(path.name, _UNSET))
-    return _loaded(path.stem, str(path), {PurePosixPath(path.name): content}, settings)
+    task = _read(path, settings.files.get(path.name, _UNSET))
+    return _loaded(path.stem, str(path), {PurePosixPath(path.name): task}, settings)
 
 
 def _folder(folder: Path) -> LoadedFiles:
     settings = read_settings(folder)
-    contents: dict[PurePosixPath, FileContent] = {}
+    tasks: dict[PurePosixPath, FileTask] = {}
     ignored: list[str] = []
     no_task: list[UnknownLayoutError] = []
     for path in _walk(folder, folder.resolve()):
         inside = PurePosixPath(path.relative_to(folder).as_posix())
         if path.is_dir() or (path.is_file() and path.suffix.lower() in (*SUFFIXES, *PICKLED)):
             try:
-                contents[inside] = _content(path, settings.files.get(str(inside), _UNSET))
+                tasks[inside] = _read(path, settings.files.get(str(inside), _UNSET))
                 continue
             except UnknownLayoutError as error:
                 if str(inside) in settings.files:
                     raise
                 no_task.append(error)
         ignored.append(str(inside))
-    if unused := settings.files.keys() - {str(inside) for inside in contents}:
+    if unused := settings.files.keys() - {str(inside) for inside in tasks}:
         raise DataError(f"{NAME}: {min(unused)!r} is not a file of data; expected {_KNOWN}.")
-    if no_task and not contents:
+    if no_task and not tasks:
         raise no_task[0]
     for problem in no_task:
         _log.warning("Left out of suite %r, as no task: %s", folder.name, problem)
-    if not contents:
+    if not tasks:
         raise DataError(f"The folder {folder.name!r} holds no data; expected files of {_KNOWN}.")
-    return replace(_loaded(folder.name, str(folder), contents, settings), ignored=tuple(ignored))
+    return replace(_loaded(folder.name, str(folder), tasks, settings), ignored=tuple(ignored))
 
 
 def _walk(folder: Path, root: Path) -> Iterator[Path]:
@@ -130,39 +129,32 @@ def _walk(folder: Path, root: Path) -> Iterator[Path]:
             yield path
 
 
-def _content(path: Path, settings: FileSettings) -> FileContent:
-    return record_content(saved_records(path), settings) if path.is_dir() else file_content(path, settings)
+def _read(path: Path, settings: FileSettings) -> FileTask:
+    return record_task(saved_records(path), settings) if path.is_dir() else file_task(path, settings)
 
 
-def _loaded(
-    name: str, source: str, contents: Mapping[PurePosixPath, FileContent], settings: SuiteSettings
-) -> LoadedFiles:
+def _loaded(name: str, source: str, files: Mapping[PurePosixPath, FileTask], settings: SuiteSettings) -> LoadedFiles:
     """The tasks of these files; `name` is the last resort for the suite and its categories."""
-    left_out = DropReport.total(content.left_out for content in contents.values())
-    drops = DropReport.total([left_out, *(task.report for content in contents.values() for task in content.tasks)])
+    drops = DropReport.total(task.report for task in files.values())
     tasks = _named_tasks(
-        [
-            _Placed(task, path, settings.files.get(str(path), _UNSET), name)
-            for path, content in contents.items()
-            for task in content.tasks
-        ]
+        [_Placed(task, path, settings.files.get(str(path), _UNSET), name) for path, task in files.items()]
     )
     used = {task.category.casefold() for task in tasks}
-    known = _known_categories({path.stem for path in contents})
+    known = _known_categories({path.stem for path in files})
     by_name: dict[str, Category] = {}
     for category in (*settings.categories, *known.values()):
         by_name.setdefault(category.name.casefold(), category)
     categories = tuple(category for name, category in by_name.items() if name in used)
-    return LoadedFiles(_as_name(settings.name or name), tasks, categories, source, drops=drops, left_out=left_out)
+    return LoadedFiles(_as_name(settings.name or name), tasks, categories, source, drops=drops)
 
 
 def _named_tasks(placed: Sequence[_Placed]) -> tuple[Task, ...]:
     """Tasks named after their files, with subfolders and suffix where needed to tell two apart.
 
-    The category is, in this order: that of suite.toml; of a file of several tasks that of each; the subfolder, unless
-    it has the name of the file; that of the file; the one that is registered for a file of its name; the fallback.
+    The category is, in this order: that of suite.toml; the subfolder, unless it has the name of the file; that of the
+    file; the one that is registered for a file of its name; the fallback.
     """
-    task_names = [_as_name(each.task.name or each.path.stem) for each in placed]
+    task_names = [_as_name(each.path.stem) for each in placed]
     for spelling in (_with_folders, lambda each: f"{_with_folders(each)}{each.path.suffix}"):
         count = Counter(task_names)
         task_names = [
@@ -182,14 +174,13 @@ def _as_name(text: str) -> str:
 
 
 def _with_folders(each: _Placed) -> str:
-    return ".".join([*each.path.parent.parts, each.path.stem, *filter(None, [each.task.name])])
+    return ".".join([*each.path.parent.parts, each.path.stem])
 
 
 def _task(name: str, each: _Placed) -> Task:
     task, settings = each.task, each.settings
     subfolder = each.path.parts[0] if each.path.parts[0] not in (each.path.name, each.path.stem) else ""
-    of_several = task.category if task.name else ""
     known = [category.name for category in _known_categories([each.path.stem]).values()]
-    category = settings.category or of_several or subfolder or task.category or (*known, each.fallback)[0]
+    category = settings.category or subfolder or task.category or (*known, each.fallback)[0]
     source = "; ".join(filter(None, [settings.source, task.layout, str(each.path)]))
     return Task(name, category, source, task.make, group=settings.group or task.group or None, drops=task.report)

@@ -105,23 +105,20 @@ def test_sources_are_named_with_what_joins_them():
     assert said(("a", "")) == said(("a", ""), ("", "")) == {}
 
 
-def test_rows_are_counted_of_tasks_from_files_and_of_no_task():
+def test_rows_are_counted_of_tasks_from_files():
     rows = {"kept": 3, "dropped": {"empty row": 1, "duplicate": 2}, "examples": {"duplicate": "f.csv, line 3"}}
     entries = {"a": prompted("x", rows=rows), "b": prompted("x")}
-    left_out = {"kept": 0, "dropped": {"no skill": 1}, "examples": {"no skill": "step 1"}}
-    of_no_task = {"rows": left_out, "ignored": ["notes.txt", "b.md"]}
-    told = validation_findings(entries, "m: s", corruption="other_task", answers="whole", of_no_task=of_no_task)
-    found = by_id(told)
+    ignored = ["notes.txt", "b.md"]
+    found = by_id(validation_findings(entries, "m: s", corruption="other_task", answers="whole", ignored=ignored))
     table = found["validation.prompts"]
     assert table.columns[1] == "rows"
     assert [row[1] for row in table.rows] == ["3 of 6", "-"]
     tasks, reasons = zip(*found["validation.dropped"].rows, strict=True)
-    assert tasks == ("a", "a", str(line("validation.no_task")))
+    assert tasks == ("a", "a")
     counted = [(reason[:6], reason.partition(": ")[2].partition(" (such as ")) for reason in reasons]
     assert counted == [
         ("1 row ", ("empty row", "", "")),
         ("2 rows", ("duplicate", " (such as ", "f.csv, line 3)")),
-        ("1 row ", ("no skill", " (such as ", "step 1)")),
     ]
     assert found["validation.ignored"].fields == {"n": 2, "names": ["notes.txt", "b.md"]}
 

@@ -1,15 +1,8 @@
 """Small files of every layout, made up in the form of the public ones."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-from headcats.base.registry import register
-from headcats.prompts.drop_report import DropReport
-from headcats.tasks.files.file_task import FileContent, Layout
-from headcats.tasks.files.json_file import json_records
-from headcats.tasks.files.word_pairs import word_pair_task
 
 FUNCTION_VECTORS = [{"input": "France", "output": "Paris"}, {"output": "Rome", "input": "Italy"}]
 MAPS = [["France", "Paris"], ["Italy", "Rome"]]
@@ -53,27 +46,6 @@ GREATER_THAN_CSV = (
     "The siege lasted from the year 1699 to the year 16,The siege lasted from the year 1601 to the year 16,99\n"
     "The strike lasted from the year 1703 to the year 17,The strike lasted from the year 1701 to the year 17,3\n"
 )
-
-
-KINDS = {"kinds": {"Retrieval": [["France", "Paris"], ["Italy", "Rome"], ["Italy", ""]],
-                   "Calculation": [["5", "9"], ["6", "8"]], "Induction": [["one", "many"]]}}  # fmt: skip
-"""Of a layout that `register_kinds` registers."""
-
-
-def register_kinds() -> None:
-    """Register a layout whose files hold a task per kind; a kind of one pair is left out."""
-
-    def read(content: Any, *, file: str) -> FileContent:
-        tasks, left_out = [], DropReport()
-        for kind, pairs in content["kinds"].items():
-            if len(pairs) > 1:
-                task = word_pair_task(json_records(pairs, file=f"{file}, {kind}"))
-                tasks.append(replace(task, category=kind, name=kind.lower()))
-            else:
-                left_out.drop(f"{kind} has one pair", f"{file}, {kind}")
-        return FileContent(tuple(tasks), left_out)
-
-    register("layout", "kinds", Layout("pairs by kind", fits=lambda content: "kinds" in content, read=read))
 
 
 def write(path: Path, content: Any) -> Path:

@@ -2,7 +2,7 @@
 
 import pytest
 from for_each import for_each
-from tasks.files.layout_files import FUNCTION_VECTORS, IOI_CSV, KINDS, MAPS, RELATION, register_kinds, write
+from tasks.files.layout_files import FUNCTION_VECTORS, IOI_CSV, MAPS, RELATION, write
 
 import headcats as hc
 from headcats.base.errors import DataError
@@ -79,19 +79,11 @@ def test_a_file_alone_takes_the_settings_beside_it(folder):
 
 
 def test_tasks_of_one_name_are_told_apart(tmp_path):
-    register_kinds()
-    for place in ("a/pairs.json", "b/pairs.json", "a/pairs.jsonl", "a b.json", "c/kinds.json", "d/kinds.json"):
-        write(tmp_path / place, KINDS if "kinds" in place else MAPS)
+    for place in ("a/pairs.json", "b/pairs.json", "a/pairs.jsonl", "a b.json"):
+        write(tmp_path / place, MAPS)
     assert sorted(task.name for task in hc.suite(tmp_path).tasks) == [
-        "a.pairs.json", "a.pairs.jsonl", "a_b", "b.pairs", "c.kinds.calculation", "c.kinds.retrieval",
-        "d.kinds.calculation", "d.kinds.retrieval",
+        "a.pairs.json", "a.pairs.jsonl", "a_b", "b.pairs",
     ]  # fmt: skip
-
-
-def test_categories_that_a_file_names_stay_in_a_subfolder(tmp_path):
-    register_kinds()
-    write(tmp_path / "pairs" / "kinds.json", KINDS)
-    assert [each.name for each in hc.suite(tmp_path).categories] == ["Retrieval", "Calculation"]
 
 
 WRONG = [

@@ -7,10 +7,8 @@ from tasks.files.layout_files import (
     FUNCTION_VECTORS,
     GREATER_THAN_CSV,
     IOI_CSV,
-    KINDS,
     MAPS,
     RELATION,
-    register_kinds,
     write,
 )  # fmt: skip
 
@@ -133,17 +131,6 @@ def test_a_label_that_is_no_year_is_refused(tmp_path):
         hc.suite(write(tmp_path / "labels.csv", rows))
     rows = "clean,corrupted,label,wrong\nThe cat is,The dog is, here, there\n"
     assert only(write(tmp_path / "text.csv", rows)).pairs(1, seed=0)[0].answer == " here"
-
-
-def test_a_registered_layout_gives_several_tasks(tmp_path):
-    register_kinds()
-    suite = hc.suite(write(tmp_path / "pairs.json", KINDS))
-    assert [(task.name, task.category) for task in suite.tasks] == [
-        ("retrieval", "Retrieval"), ("calculation", "Calculation"),
-    ]  # fmt: skip
-    assert [task.drops.kept for task in suite.tasks] == [2, 2]
-    assert suite.left_out.dropped == {"Induction has one pair": 1}
-    assert suite.drops.kept + sum(suite.drops.dropped.values()) == sum(map(len, KINDS["kinds"].values()))
 
 
 MCQ = "question,A,B,C,answer\nWhich is red?,one,two,three,0\nWhich is blue?,four,five,six,2\n"
