@@ -3,9 +3,9 @@
 from typing import Any, Literal
 
 import torch
-from tokenizers import Tokenizer, models
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
+from headcats.demo.word_model import word_model, word_tokenizer
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.conversion import build_hooked_transformer
 from headcats.scale.shape import ModelShape
@@ -58,28 +58,8 @@ def random_hooked_model(
 ) -> HookedModel:
     """The random model as a TransformerBridge or a HookedTransformer (transformer-lens 3.x), as a user has it."""
     model, layout = random_model(shape).to(device, dtype), "gpt2" if is_gpt2(shape) else "llama"
+    words = ("<bos>", "<unk>")  # nobody asks for one, but TransformerLens takes no model without a tokenizer
     if backend == "hooked":
-        return adapt(build_hooked_transformer(model, _tokenizer(), name=layout, device=torch.device(device)))
-    return adapt(bridge(model, device=device, dtype=dtype))
-
-
-def bridge(hf: Any, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> Any:
-    """A TransformerBridge of a model that was never saved."""
-    from transformer_lens.model_bridge import TransformerBridge
-
-    # Set by save_pretrained; the bridge needs it to know the architecture.
-    hf.config.architectures = [type(hf).__name__]
-    hf.config._attn_implementation = "eager"
-    label, tokenizer = hf.config.model_type, _tokenizer()
-    return TransformerBridge.boot_transformers(
-        label, hf_model=hf.eval(), tokenizer=tokenizer, device=device, dtype=dtype
-    ).eval()
-
-
-def _tokenizer() -> PreTrainedTokenizerFast:
-    """TransformerLens takes no model without a tokenizer; this one is never asked anything."""
-    backend = Tokenizer(models.WordLevel({"<bos>": 0, "<unk>": 1}, unk_token="<unk>"))
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<bos>", unk_token="<unk>")
-    # With these two entries, or the bridge would load the tokenizer once more from its name.
-    tokenizer.init_kwargs |= {"name_or_path": "random", "add_bos_token": True}
-    return tokenizer
+        tokenizer = word_tokenizer(words, name=layout)
+        return adapt(build_hooked_transformer(model, tokenizer, name=layout, device=torch.device(device)))
+    return word_model(model, words, name=layout)

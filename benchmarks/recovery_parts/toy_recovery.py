@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
 import headcats as hc
-from headcats.demo.planted_heads import Jobs, place
+from headcats.demo.planted_heads import N_HEADS, N_LAYERS, Jobs, Kind, PlannedJobs, place
 from headcats.demo.planted_model import planted_model
-from headcats.demo.planted_tasks import TASKS, manifest, toy_batch
+from headcats.demo.planted_tasks import CATEGORIES, NUMBERS, TASKS, toy_batch
+from headcats.results.manifest import Manifest
+from headcats.results.records import CategoryRecord, TaskRecord
 from headcats.results.tree import tree
 from headcats.rules.rule import Rule
 from headcats.sweeps.reference import Reference
@@ -25,6 +27,20 @@ RULES: tuple[Rule, ...] = (
 )
 METHOD = "denoising_patch"
 REFERENCE_PROMPTS = 100
+MANIFEST = Manifest(
+    tasks={task: TaskRecord(category) for task, category in TASKS.items()},
+    categories=tuple(CategoryRecord(name, colour) for name, colour in CATEGORIES.items()),
+)
+_A, _K, _L, _T = CATEGORIES
+JOBS: PlannedJobs = (
+    ("helping", (_A,), 3), ("helping", (_K,), 3), ("helping", (_L,), 3), ("helping", (_T,), 3),
+    ("helping", (_A, _K), 1), ("helping", (_L, _T), 1), ("helping", (_A, _L), 1), ("helping", (_K, _L, _T), 1),
+    ("suppressing", (_A,), 1), ("suppressing", (_L, _T), 1),
+    ("one task", (_A,), 1), ("one task", (_L,), 1),
+    ("or", (_K,), 2), ("and", (_T,), 2),
+    ("none", (), 8),
+)  # fmt: skip
+"""24 of 32 heads have a job."""
 
 
 @dataclass
@@ -90,7 +106,7 @@ class Toy:
     @classmethod
     def make(cls, *, effect: float, noise: float, prompts: int, seed: int) -> "Toy":
         """A toy whose planted effects all have one size; see `place` and `planted_model`."""
-        jobs = place(effect=effect, seed=seed)
+        jobs = place(effect=effect, seed=seed, jobs=JOBS)
         return cls(planted_model(jobs, noise=noise, seed=seed), jobs, seed, prompts)
 
     def batch(self, task: str) -> hc.PromptBatch:
@@ -115,8 +131,22 @@ def scored(sweeps: Mapping[str, xr.Dataset], *, prompts: int, seed: int, method:
     """`hc.score` on the first prompts of every task, without the draws that only sizes and probabilities need."""
     first = slice(prompts)
     blocks = {(task, f"{method}@last"): ds.isel(prompt=first) for task, ds in sweeps.items()}
-    table = hc.score(tree(blocks, manifest()), method=method, seed=seed)
+    table = hc.score(tree(blocks, MANIFEST), method=method, seed=seed)
     return table.drop_vars(["null_effect_t", "resampled"], errors="ignore")
+
+
+def true_effect(jobs: Jobs, *, base: Literal["clean", "corrupted"]) -> xr.DataArray:
+    """(task, layer, head): the effect of patching each head alone, in shares of the gap.
+
+    Into the corrupted run (`base="corrupted"`) an `or` head brings the whole effect of its pair and an `and` head none;
+    out of the clean run it is the other way round.
+    """
+    unseen: Kind = "and" if base == "corrupted" else "or"
+    values = np.zeros((len(TASKS), N_LAYERS, N_HEADS))
+    for head, job in jobs.items():
+        for task in job.tasks:
+            values[NUMBERS[task], head.layer, head.head] = 0.0 if job.kind == unseen else job.effect
+    return xr.DataArray(values, dims=("task", "layer", "head"), coords={"task": list(TASKS)})
 
 
 def recovered(*, effect: float, noise: float, prompts: Sequence[int], seed: int) -> dict[tuple[int, str], Tally]:

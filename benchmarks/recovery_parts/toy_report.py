@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from sections import Table
 
-from headcats.demo.planted_heads import JOBS, N_HEADS, N_LAYERS
+from headcats.demo.planted_heads import N_HEADS, N_LAYERS
 from headcats.demo.planted_tasks import CATEGORIES, TASKS_PER_CATEGORY
 from headcats.statistics.random_streams import stream
 from recovery_parts.repeat import side_by_side
 from recovery_parts.tables import Part
 from recovery_parts.toy_pairs import pairs
-from recovery_parts.toy_recovery import RULES, recovered
+from recovery_parts.toy_recovery import JOBS, RULES, recovered
 
 REPETITIONS = 2
 PAIR_EFFECT, PAIR_NOISE = 0.1, 0.15

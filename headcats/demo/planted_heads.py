@@ -1,28 +1,16 @@
-"""Jobs of planted heads, at random places: 24 of 32 heads have one, unless others are asked for."""
+"""Jobs of planted heads, at random places among 32 heads."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-import xarray as xr
-
-from headcats.demo.planted_tasks import CATEGORIES, NUMBERS, TASKS
+from headcats.demo.planted_tasks import TASKS
 from headcats.models.head import Head
 from headcats.statistics.random_streams import stream
 
 N_LAYERS, N_HEADS = 4, 8
 
 Kind = Literal["helping", "suppressing", "one task", "or", "and", "none"]
-_A, _K, _L, _T = CATEGORIES
 PlannedJobs = tuple[tuple[Kind, tuple[str, ...], int], ...]
-JOBS: PlannedJobs = (
-    ("helping", (_A,), 3), ("helping", (_K,), 3), ("helping", (_L,), 3), ("helping", (_T,), 3),
-    ("helping", (_A, _K), 1), ("helping", (_L, _T), 1), ("helping", (_A, _L), 1), ("helping", (_K, _L, _T), 1),
-    ("suppressing", (_A,), 1), ("suppressing", (_L, _T), 1),
-    ("one task", (_A,), 1), ("one task", (_L,), 1),
-    ("or", (_K,), 2), ("and", (_T,), 2),
-    ("none", (), 8),
-)  # fmt: skip
 """Kind of job, the categories it is done for, and how many heads do it. `or` and `and` are one pair each."""
 
 
@@ -47,7 +35,7 @@ class Job:
 Jobs = dict[Head, Job]
 
 
-def place(*, effect: float, seed: int, jobs: PlannedJobs = JOBS) -> Jobs:
+def place(*, effect: float, seed: int, jobs: PlannedJobs) -> Jobs:
     """A job for every head, `none` for those that are left; the places are random."""
     heads = [Head(layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)]
     order = iter(stream(seed, "toy heads").permutation(len(heads)))
@@ -69,17 +57,3 @@ def rest_of_gap(jobs: Jobs, task: str) -> float:
     """Share of a task's gap that no head carries: what is missing to 1. Negative where the heads carry more than 1."""
     carried = sum(job.effect / (2 if job.kind in ("or", "and") else 1) for job in jobs.values() if task in job.tasks)
     return 1 - carried
-
-
-def true_effect(jobs: Jobs, *, base: Literal["clean", "corrupted"]) -> xr.DataArray:
-    """(task, layer, head): the effect of patching each head alone, in shares of the gap.
-
-    Into the corrupted run (`base="corrupted"`) an `or` head brings the whole effect of its pair and an `and` head none;
-    out of the clean run it is the other way round.
-    """
-    unseen: Kind = "and" if base == "corrupted" else "or"
-    values = np.zeros((len(TASKS), N_LAYERS, N_HEADS))
-    for head, job in jobs.items():
-        for task in job.tasks:
-            values[NUMBERS[task], head.layer, head.head] = 0.0 if job.kind == unseen else job.effect
-    return xr.DataArray(values, dims=("task", "layer", "head"), coords={"task": list(TASKS)})

@@ -29,18 +29,15 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from headcats.demo.planted_heads import N_HEADS, N_LAYERS, Jobs, rest_of_gap
 from headcats.demo.planted_tasks import (
     BOS,
-    FIRST_ANSWER,
-    FIRST_NOISE,
     FIRST_SLOT,
     N_ANSWERS,
     N_NOISE_WORDS,
-    N_WORDS,
     NOISE_SLOTS,
     NUMBERS,
     ROLES,
     TASKS,
     WORDS,
-    query_word,
+    first_words,
 )
 from headcats.demo.word_model import word_model
 from headcats.models.adapter import HookedModel
@@ -63,11 +60,11 @@ PART = _parts()
 """Dims of the residual stream by what stands there."""
 
 
-def planted_model(jobs: Jobs, *, noise: float, seed: int, own_words: bool = False) -> HookedModel:
-    """A model whose heads do `jobs`; ids are those of `planted_tasks`, or with `own_words` places in `WORDS`."""
+def planted_model(jobs: Jobs, *, noise: float, seed: int) -> HookedModel:
+    """A model whose heads do `jobs`."""
     hf = GPT2LMHeadModel(
         GPT2Config(
-            vocab_size=N_WORDS, n_embd=_D_MODEL, n_layer=N_LAYERS, n_head=N_HEADS, n_positions=len(ROLES),
+            vocab_size=len(WORDS), n_embd=_D_MODEL, n_layer=N_LAYERS, n_head=N_HEADS, n_positions=len(ROLES),
             n_inner=2 * N_ANSWERS, activation_function="relu", layer_norm_epsilon=_LAYER_NORM**2, bos_token_id=0,
             eos_token_id=0, tie_word_embeddings=False,
         )
@@ -93,10 +90,7 @@ def planted_model(jobs: Jobs, *, noise: float, seed: int, own_words: bool = Fals
                 o[:N_ANSWERS, PART[job.kind]] = one
             o[:, _BALANCE] = -o.sum(1)
         _set_pairs(hf.transformer.h[-1].mlp, jobs)
-        if own_words:
-            _give_own_words(hf)
-    words = WORDS if own_words else [str(number) for number in range(N_WORDS)]
-    return word_model(hf, list(words), name="planted")
+    return word_model(hf, WORDS, name="planted")
 
 
 def noise_tables(*, seed: int) -> Float[Tensor, "layer head word answer"]:
@@ -120,30 +114,19 @@ def constant_outputs(*, seed: int) -> Float[Tensor, "layer head 1 answer"]:
 def _set_words(hf: Any, jobs: Jobs) -> None:
     words = hf.transformer.wte.weight
     words[BOS, PART["bos"]] = 1.0
-    words[FIRST_ANSWER : FIRST_NOISE + N_NOISE_WORDS, PART["words"]] = torch.eye(N_ANSWERS + N_NOISE_WORDS)
-    for task in TASKS:
+    for task, number in NUMBERS.items():
+        first_answer, first_noise, first_query = first_words(task)
+        words[first_answer:first_query, PART["words"]] = torch.eye(N_ANSWERS + N_NOISE_WORDS)
+        hf.lm_head.weight[first_answer:first_noise, PART["answer"]] = torch.eye(N_ANSWERS)
         # Half of it in clean prompts for the answer, half in corrupted ones for the distractor.
-        first = query_word(task, 0)
-        words[first : first + N_ANSWERS, PART["answer"]] = rest_of_gap(jobs, task) / 2 * torch.eye(N_ANSWERS)
+        queries = slice(first_query, first_query + N_ANSWERS)
+        words[queries, PART["answer"]] = rest_of_gap(jobs, task) / 2 * torch.eye(N_ANSWERS)
+        # A query makes all answers of its own task likelier.
+        words[queries, PART["task"].start + number] = 1.0
+        hf.lm_head.weight[first_answer:first_noise, PART["task"].start + number] = 1.0
     hf.transformer.wpe.weight[:, PART["position"]] = torch.eye(len(ROLES))
     for weight in (words, hf.transformer.wpe.weight):
         weight[:, _BALANCE] = -weight.sum(1)
-    hf.lm_head.weight[FIRST_ANSWER:FIRST_NOISE, PART["answer"]] = torch.eye(N_ANSWERS)
-
-
-def _give_own_words(hf: Any) -> None:
-    """Replace the words by those of `WORDS`; a query makes all answers of its own task likelier."""
-    ids = torch.tensor([number for _, number in WORDS.values()])
-    for module in (hf.transformer.wte, hf.lm_head):
-        module.weight = torch.nn.Parameter(module.weight[ids])
-    hf.config.vocab_size = len(WORDS)
-    for place, (task, number) in enumerate(WORDS.values()):
-        if not task or FIRST_NOISE <= number < FIRST_NOISE + N_NOISE_WORDS:
-            continue
-        weight = (hf.lm_head if number < FIRST_NOISE else hf.transformer.wte).weight
-        weight[place, PART["task"].start + NUMBERS[task]] = 1.0
-        if number > FIRST_NOISE:
-            weight[place, _BALANCE] -= 1.0
 
 
 def _set_head(attention: Any, head: int, seen: list[int], said: Float[Tensor, "word answer"]) -> None:

@@ -6,15 +6,11 @@ slots hold random words in clean prompts, one that is the same for all prompts o
 and blanks in corrupted ones. The query names the task and an answer (in corrupted prompts the distractor).
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.pair import PromptPair
-from headcats.results.manifest import Manifest
-from headcats.results.records import CategoryRecord, TaskRecord
 from headcats.statistics.random_streams import stream
 
 CATEGORIES = {
@@ -26,10 +22,10 @@ TASKS = {f"{name.lower()}_{number}": name for name in CATEGORIES for number in r
 NUMBERS = {task: number for number, task in enumerate(TASKS)}
 
 N_ANSWERS, N_NOISE_WORDS = 16, 32
-BOS, BLANK, FIRST_ANSWER = 0, 1, 2
-FIRST_NOISE = FIRST_ANSWER + N_ANSWERS
-FIRST_QUERY = FIRST_NOISE + N_NOISE_WORDS
-N_WORDS = FIRST_QUERY + len(TASKS) * N_ANSWERS
+BOS, BLANK = 0, 1
+_KINDS = {"a": N_ANSWERS, "n": N_NOISE_WORDS, "q": N_ANSWERS}
+WORDS = ("<bos>", "_", *(f"{task}{kind}{n}" for task in TASKS for kind, size in _KINDS.items() for n in range(size)))
+"""Word of every id. Tasks have words of their own for one answer, so that they are independent sources."""
 
 FIRST_SLOT = 1
 NOISE_SLOTS = (FIRST_SLOT + len(TASKS), FIRST_SLOT + len(TASKS) + 1)
@@ -42,9 +38,10 @@ def n_items(task: str) -> int:
     return 25 + 20 * NUMBERS[task] // (len(TASKS) - 1)
 
 
-def query_word(task: str, answer: Any) -> Any:
-    """Id of the word that asks for `answer` (a number, or a tensor of numbers) in a task."""
-    return FIRST_QUERY + NUMBERS[task] * N_ANSWERS + answer
+def first_words(task: str) -> tuple[int, int, int]:
+    """Ids of a task's first answer, first noise word and first query; the others follow one after another."""
+    first = WORDS.index(f"{task}a0")
+    return first, first + N_ANSWERS, first + N_ANSWERS + N_NOISE_WORDS
 
 
 def toy_batch(task: str, *, n: int, seed: int) -> PromptBatch:
@@ -59,17 +56,18 @@ def toy_batch(task: str, *, n: int, seed: int) -> PromptBatch:
     prompt_words = torch.from_numpy(draws.integers(N_NOISE_WORDS, size=n))
     answer = item % N_ANSWERS
     distractor = (answer + 1 + item // N_ANSWERS) % N_ANSWERS
+    first_answer, first_noise, first_query = first_words(task)
     clean, corrupted = torch.full((2, n, len(ROLES)), BLANK)
     clean[:, 0] = corrupted[:, 0] = BOS
-    clean[:, FIRST_SLOT + NUMBERS[task]] = FIRST_ANSWER + answer
-    clean[:, NOISE_SLOTS[0]] = FIRST_NOISE + item_words[item]
-    clean[:, NOISE_SLOTS[1]] = FIRST_NOISE + prompt_words
-    clean[:, LAST], corrupted[:, LAST] = query_word(task, answer), query_word(task, distractor)
+    clean[:, FIRST_SLOT + NUMBERS[task]] = first_answer + answer
+    clean[:, NOISE_SLOTS[0]] = first_noise + item_words[item]
+    clean[:, NOISE_SLOTS[1]] = first_noise + prompt_words
+    clean[:, LAST], corrupted[:, LAST] = first_query + answer, first_query + distractor
     return PromptBatch(
         clean=clean,
         corrupted=corrupted,
-        answer=FIRST_ANSWER + answer,
-        distractor=FIRST_ANSWER + distractor,
+        answer=first_answer + answer,
+        distractor=first_answer + distractor,
         keys=tuple(f"{task} {number}" for number in range(n)),
         items=tuple(f"item {number}" for number in item.tolist()),
         distractor_tasks=("blank",) * n,
@@ -79,26 +77,12 @@ def toy_batch(task: str, *, n: int, seed: int) -> PromptBatch:
     )
 
 
-WORDS: dict[str, tuple[str, int]] = {"<bos>": ("", BOS), "_": ("", BLANK)} | {
-    f"{task}{kind}{number}": (task, first + number)
-    for task in TASKS
-    for kind, first, size in (
-        ("a", FIRST_ANSWER, N_ANSWERS),
-        ("n", FIRST_NOISE, N_NOISE_WORDS),
-        ("q", query_word(task, 0), N_ANSWERS),
-    )
-    for number in range(size)
-}
-"""Word -> its task and id. Tasks have words of their own for one answer, so that they are independent sources."""
-
-
 def prompt_pairs(task: str, *, n: int, seed: int) -> list[PromptPair]:
-    """The prompts of `toy_batch` as text, in the words of the task."""
+    """The prompts of `toy_batch` as text."""
     batch = toy_batch(task, n=n, seed=seed)
-    of_task = {number: word for word, (own, number) in WORDS.items() if own in ("", task)}
 
     def text(ids: Tensor) -> str:
-        return " ".join(of_task[number] for number in ids.tolist())
+        return " ".join(WORDS[number] for number in ids.tolist())
 
     return [
         PromptPair(
@@ -112,11 +96,3 @@ def prompt_pairs(task: str, *, n: int, seed: int) -> list[PromptPair]:
         )
         for row in range(n)
     ]
-
-
-def manifest() -> Manifest:
-    """Tasks and categories, for `headcats.results.tree.tree`."""
-    return Manifest(
-        tasks={task: TaskRecord(category) for task, category in TASKS.items()},
-        categories=tuple(CategoryRecord(name, colour) for name, colour in CATEGORIES.items()),
-    )

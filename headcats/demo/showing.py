@@ -78,7 +78,7 @@ class Shown:
 def show(out: Path, *, seed: int, tell: Callable[[str], None]) -> Shown:
     """Plant heads, find them, shuffle the labels; find the heads of a compiled program; write a page."""
     jobs = place(effect=_EFFECT, seed=seed, jobs=HEADS)
-    model = planted_model(jobs, noise=_NOISE, seed=seed, own_words=True)
+    model = planted_model(jobs, noise=_NOISE, seed=seed)
     planted = len(of_kind(jobs, "helping"))
     tell(f"A model of {len(model.heads)} heads, {planted} of which were made to serve categories of tasks:")
     true = _labelled(model, jobs, TASKS, out / "planted", seed=seed)

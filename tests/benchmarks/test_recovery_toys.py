@@ -2,9 +2,7 @@
 
 import pytest
 import xarray as xr
-from recovery_parts.toy_recovery import Toy
-
-from headcats.demo.planted_heads import true_effect
+from recovery_parts.toy_recovery import Toy, true_effect
 
 pytestmark = pytest.mark.slow
 
