@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 import headcats as hc
-from headcats.base.errors import DataError
 from headcats.categories.map_spec import MapSpec, resolve_tested
 from headcats.evidence.chosen_heads import chosen_sets
-from headcats.evidence.damage import measure_damage
+from headcats.evidence.damage import done_here, measure_tasks
 from headcats.evidence.held_out import Options, labelled_study
 from headcats.evidence.specificity import tested_categories
 from headcats.results.run_results import RunResults
@@ -64,15 +63,12 @@ class Bench:
         new = [heads for heads in sets if heads not in known]
         if not new:
             return
-        try:
-            measured = measure_damage(
-                self.model,
-                self.held.batches[task],
-                new,
-                reference=self.held.reference,
-                positions=self.options.positions,
-            )
-        except DataError:
-            known |= dict.fromkeys(new, float("nan"))
-        else:
-            known |= dict(zip(new, measured.shares(new).tolist(), strict=True))
+        measured, _ = measure_tasks(
+            {task: self.held.batches[task]},
+            {task: new},
+            reference=self.held.reference,
+            positions=self.options.positions,
+            work=done_here(self.model),
+        )
+        shares = measured[task].shares(new).tolist() if task in measured else [float("nan")] * len(new)
+        known |= dict(zip(new, shares, strict=True))

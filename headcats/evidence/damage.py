@@ -155,23 +155,6 @@ def done_here(model: HookedModel) -> Work:
     return lambda pieces, shared: ((piece, piece.on(model, shared)) for piece in pieces)
 
 
-def measure_damage(
-    model: HookedModel,
-    batches: Sequence[PromptBatch],
-    sets: Iterable[HeadSet],
-    *,
-    reference: Reference,
-    positions: str,
-) -> TaskDamage:
-    """Ablate every set of heads on a task's prompts, its heads all at once, each to its mean over reference prompts.
-
-    A DataError for no prompts, roles that the reference lacks in most of them, or no clear gap.
-    """
-    pieces = ablations({"": batches}, {"": list(sets)}, positions=positions, most=None)
-    tables = [piece.on(model, AblationInputs(reference)) for piece in pieces]
-    return _damage(tables, pieces[0].sets if pieces else [])
-
-
 def measure_tasks(
     batches: Mapping[str, Sequence[PromptBatch]],
     sets: Mapping[str, Collection[HeadSet]],
@@ -181,7 +164,11 @@ def measure_tasks(
     work: Work,
     memory: str | int | None = None,
 ) -> tuple[dict[str, TaskDamage], dict[str, str]]:
-    """Task -> damage by its sets, and task -> why it cannot be measured."""
+    """Task -> damage by its sets, and task -> why it cannot be measured.
+
+    All heads of a set are ablated at once, each to its mean over reference prompts. Not measured is a task without
+    prompts, whose roles the reference lacks in most of them, or without a clear gap.
+    """
     shared = AblationInputs(reference, memory)
     if positions == "last" and reference.has_roles:  # without roles all prompts count alike, whatever their task
         means = [ReferenceMean(task, of_task) for task, of_task in reference.of_tasks.items()]
@@ -206,14 +193,13 @@ def ablations(
     sets: Mapping[str, Collection[HeadSet]],
     *,
     positions: str,
-    most: int | None = _PIECES,
 ) -> list[Ablation]:
     """The work in pieces, at least about so many, as what is finished is kept.
 
     At all positions, where a batch may be left out for the roles of most of its prompts, its prompts stay together.
     """
     prompts = sum(len(batch) for task in sets for batch in batches[task])
-    size = prompts if most is None or positions == "all" else max(_LEAST, prompts // most)
+    size = prompts if positions == "all" else max(_LEAST, prompts // _PIECES)
     pieces = []
     for task, of_task in sets.items():
         ordered = sorted({tuple(sorted(heads)) for heads in of_task if heads})

@@ -6,7 +6,7 @@ from planted import planted_model
 from specific import N_LAYERS, OWN, batches, tasks_of
 
 from headcats.base.errors import DataError
-from headcats.evidence.damage import blocks_needed, measure_damage
+from headcats.evidence.damage import TaskDamage, blocks_needed, done_here, measure_tasks
 from headcats.models.adapter import adapt
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
@@ -22,6 +22,16 @@ def material():
     held = batches(tasks, slots=slots, first_seed=100)["knowledge0"]
     reference = Reference(list(batches(tasks, slots=slots, first_seed=200, n=40).values()), name="suite")
     return adapt(planted_model(OWN, n_layers=N_LAYERS)), held, reference
+
+
+def measure_damage(model, of_task, sets, *, reference, positions) -> TaskDamage:
+    """Damage to one task; a DataError where it cannot be measured."""
+    measured, left_out = measure_tasks(
+        {"task": of_task}, {"task": sets}, reference=reference, positions=positions, work=done_here(model)
+    )
+    if left_out:
+        raise DataError(left_out["task"])
+    return measured["task"]
 
 
 @pytest.mark.parametrize("positions", ["last", "all"])
