@@ -19,7 +19,7 @@ from headcats.results.records import (
     PlanRecord,
     TaskRecord,
 )
-from headcats.results.typed import MisfitError, Record, fitted
+from headcats.results.typed import MisfitError, fitted, kinds_of, plain
 
 SUITE = "_suite"
 """Key of joint methods, in place of a task. No task can have this name."""
@@ -139,24 +139,8 @@ class Manifest:
         return json.dumps(self._stored(), ensure_ascii=False)
 
     def _stored(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "plan": self.plan.complete(),
-            "model": self.model.complete(),
-            "suite_source": self.suite_source,
-            "categories": self.category_entries(),
-            "methods": self.methods,
-            "requested": self.requested,
-            "distractors": self.distractors,
-            "tasks": _entries(self.tasks),
-            "blocks": _entries(self.blocks),
-            "beside": self.beside,
-            "own_code": self.own_code,
-            "checks": self.checks,
-            "versions": self.versions,
-            "git_commit": self.git_commit,
-            "created": self.created,
-        }
+        whole = {"plan": self.plan.complete(), "model": self.model.complete()}
+        return {"format": FORMAT, **{name: plain(getattr(self, name)) for name in _PARTS}, **whole}
 
     def category_entries(self) -> list[dict[str, str]]:
         """Names and colours, as in the attribute `categories` of results."""
@@ -246,25 +230,5 @@ class Manifest:
 
 
 _MOST_HEADS = 100_000  # of a layer; maps have a cell for each
-_PARTS: dict[str, Any] = {
-    "plan": PlanRecord,
-    "model": ModelRecord,
-    "suite_source": str,
-    "categories": tuple[CategoryRecord, ...],
-    "methods": tuple[str, ...],
-    "requested": tuple[str, ...],
-    "distractors": dict[str, tuple[str, ...]],
-    "tasks": dict[str, TaskRecord],
-    "blocks": dict[str, MethodRecord],
-    "beside": tuple[str, ...],
-    "own_code": dict[str, str],
-    "checks": dict[str, dict[str, Any]],
-    "versions": dict[str, str],
-    "git_commit": str | None,
-    "created": str,
-}
+_PARTS = kinds_of(Manifest)
 """Parts of the file -> their types."""
-
-
-def _entries(records: Mapping[str, Record]) -> dict[str, Any]:
-    return {name: record.to_dict() for name, record in records.items()}

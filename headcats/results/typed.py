@@ -10,7 +10,7 @@ _EXPECTED = {str: "text", int: "a whole number", float: "a number", bool: "true 
 _LONGEST = 60  # of a value in a message
 # Not typing.Self, which the shape checks of the tests refuse outside of a decorated class.
 R = TypeVar("R", bound="Record")
-_KINDS: dict[type["Record"], dict[str, Any]] = {}
+_KINDS: dict[type, dict[str, Any]] = {}
 
 
 class MisfitError(ValueError):
@@ -31,7 +31,7 @@ class Record:
         A MisfitError for a value of another type, or a missing one, names `place`, such as "tasks.plural", and the
         field.
         """
-        known, before = _kinds(cls), f"{place}." if place else ""
+        known, before = kinds_of(cls), f"{place}." if place else ""
         values = {name: fitted(stored[name], kind, before + name) for name, kind in known.items() if name in stored}
         try:
             return cls(**values)
@@ -46,7 +46,7 @@ class Record:
 
     def complete(self) -> dict[str, Any]:
         """Every field, as it is on disk."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        return {each.name: plain(getattr(self, each.name)) for each in fields(self)}
 
     def differences(self: R, second: R, *, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]:
         """Field -> its value in this and in a second record, where they differ; of `names` or of all."""
@@ -96,8 +96,8 @@ def _misfit(value: Any, place: str, expected: str) -> MisfitError:
     return MisfitError(f"{place} must be {expected}; got {shown}")
 
 
-def _kinds(record: type["Record"]) -> dict[str, Any]:
-    """Name -> type of every field; looked up once, which takes longer than to read the entries of a manifest."""
+def kinds_of(record: type) -> dict[str, Any]:
+    """Name -> type of every field of a dataclass; looked up once, which takes longer than to read the entries of a manifest."""
     if record not in _KINDS:
         kinds = get_type_hints(record)
         _KINDS[record] = {each.name: kinds[each.name] for each in fields(record)}
@@ -112,10 +112,10 @@ def _is_required(each: Field[Any]) -> bool:
     return each.default is MISSING and each.default_factory is MISSING
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Lists for tuples, entries for records."""
     if isinstance(value, Record):
         return value.to_dict()
     if isinstance(value, Mapping):
-        return {key: _plain(entry) for key, entry in value.items()}
-    return list(map(_plain, value)) if isinstance(value, tuple) else value
+        return {key: plain(entry) for key, entry in value.items()}
+    return list(map(plain, value)) if isinstance(value, tuple) else value
