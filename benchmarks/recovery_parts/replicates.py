@@ -12,7 +12,7 @@ from jaxtyping import Float
 from sections import Table
 
 from headcats.categories.differences import effect_differences
-from headcats.categories.new_task import new_task_effects
+from headcats.categories.task_tests import new_task_effects
 from recovery_parts.null import wilson
 from recovery_parts.tables import Part
 

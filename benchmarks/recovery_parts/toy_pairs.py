@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 import headcats as hc
-from headcats.demo.planted_heads import Jobs, Kind, of_kind
+from headcats.demo.planted_tasks import Jobs, Kind, of_kind
 from headcats.models.head import Head
 from recovery_parts.toy_recovery import Toy, scored
 

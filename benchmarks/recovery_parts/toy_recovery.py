@@ -9,9 +9,19 @@ import numpy as np
 import xarray as xr
 
 import headcats as hc
-from headcats.demo.planted_heads import N_HEADS, N_LAYERS, Jobs, Kind, PlannedJobs, place
 from headcats.demo.planted_model import planted_model
-from headcats.demo.planted_tasks import CATEGORIES, NUMBERS, TASKS, toy_batch
+from headcats.demo.planted_tasks import (
+    CATEGORIES,
+    N_HEADS,
+    N_LAYERS,
+    NUMBERS,
+    TASKS,
+    Jobs,
+    Kind,
+    PlannedJobs,
+    place,
+    toy_batch,
+)
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
 from headcats.results.tree import tree

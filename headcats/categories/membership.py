@@ -23,8 +23,7 @@ from headcats.categories.judging import (
     tasks_needed,
     warn_of,
 )
-from headcats.categories.new_task import new_task_effects
-from headcats.categories.task_tests import TaskTests, numbered_tasks
+from headcats.categories.task_tests import TaskTests, new_task_effects, numbered_tasks
 from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, negate

@@ -26,18 +26,21 @@ from jaxtyping import Float
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from headcats.demo.planted_heads import N_HEADS, N_LAYERS, Jobs, rest_of_gap
 from headcats.demo.planted_tasks import (
     BOS,
     FIRST_SLOT,
     N_ANSWERS,
+    N_HEADS,
+    N_LAYERS,
     N_NOISE_WORDS,
     NOISE_SLOTS,
     NUMBERS,
     ROLES,
     TASKS,
     WORDS,
+    Jobs,
     first_words,
+    rest_of_gap,
 )
 from headcats.demo.word_model import word_model
 from headcats.models.adapter import HookedModel

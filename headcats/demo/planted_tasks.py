@@ -1,4 +1,4 @@
-"""The language of the toys with planted heads: what a prompt is and which tasks there are.
+"""The toys with planted heads: their language, tasks and prompts, and the jobs of heads, at random places.
 
 A prompt is `[bos, one slot per task, item noise, prompt noise, query]`, so all tasks have the same length and roles. A
 task fills its own slot: the answer in clean prompts, a blank in corrupted ones; all other slots are blank. The noise
@@ -6,9 +6,13 @@ slots hold random words in clean prompts, one that is the same for all prompts o
 and blanks in corrupted ones. The query names the task and an answer (in corrupted prompts the distractor).
 """
 
+from dataclasses import dataclass
+from typing import Literal
+
 import torch
 from torch import Tensor
 
+from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import stream
@@ -31,6 +35,10 @@ FIRST_SLOT = 1
 NOISE_SLOTS = (FIRST_SLOT + len(TASKS), FIRST_SLOT + len(TASKS) + 1)
 LAST = NOISE_SLOTS[-1] + 1
 ROLES = ("bos", *(f"slot_{task}" for task in TASKS), "item_noise", "prompt_noise", "query")
+N_LAYERS, N_HEADS = 4, 8
+Kind = Literal["helping", "suppressing", "one task", "or", "and", "none"]
+PlannedJobs = tuple[tuple[Kind, tuple[str, ...], int], ...]
+"""Kind of job, the categories it is done for, and how many heads do it. `or` and `and` are one pair each."""
 
 
 def n_items(task: str) -> int:
@@ -96,3 +104,48 @@ def prompt_pairs(task: str, *, n: int, seed: int) -> list[PromptPair]:
         )
         for row in range(n)
     ]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Job that one head was made to do."""
+
+    # `helping` and `suppressing` heads write the answer, or its opposite, in every task of their categories; `one
+    # task` helps in the first task of its category only, so it is no member by any rule that asks for more; of an
+    # `or` pair one head alone does the whole work, of an `and` pair neither does any without the other
+    kind: Kind
+    categories: tuple[str, ...]
+    effect: float  # share of the gap; negative for suppressing heads; for a pair, of both together
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Tasks the head works in."""
+        own = tuple(task for task, category in TASKS.items() if category in self.categories)
+        return own[:1] if self.kind == "one task" else own
+
+
+Jobs = dict[Head, Job]
+
+
+def place(*, effect: float, seed: int, jobs: PlannedJobs) -> Jobs:
+    """A job for every head, `none` for those that are left; the places are random."""
+    heads = [Head(layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)]
+    order = iter(stream(seed, "toy heads").permutation(len(heads)))
+    sizes = {"suppressing": -effect, "none": 0.0}
+    placed = {
+        heads[next(order)]: Job(kind, categories, sizes.get(kind, effect))
+        for kind, categories, count in jobs
+        for _ in range(count)
+    }
+    return placed | {heads[number]: Job("none", (), 0.0) for number in order}
+
+
+def of_kind(jobs: Jobs, *kinds: Kind) -> list[Head]:
+    """The heads with such a job."""
+    return [head for head, job in jobs.items() if job.kind in kinds]
+
+
+def rest_of_gap(jobs: Jobs, task: str) -> float:
+    """Share of a task's gap that no head carries: what is missing to 1. Negative where the heads carry more than 1."""
+    carried = sum(job.effect / (2 if job.kind in ("or", "and") else 1) for job in jobs.values() if task in job.tasks)
+    return 1 - carried

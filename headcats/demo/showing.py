@@ -15,9 +15,8 @@ from headcats.categories.map_result import verdicts_of
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
 from headcats.demo.compiled import circuits, compiled_model, prompts, true_effects
-from headcats.demo.planted_heads import Jobs, PlannedJobs, of_kind, place
 from headcats.demo.planted_model import planted_model
-from headcats.demo.planted_tasks import CATEGORIES, TASKS, prompt_pairs
+from headcats.demo.planted_tasks import CATEGORIES, TASKS, Jobs, PlannedJobs, of_kind, place, prompt_pairs
 from headcats.figures.overlap_map import overlap_map
 from headcats.figures.static.svg import svg
 from headcats.models.adapter import HookedModel

@@ -1,4 +1,4 @@
-"""What a block must hold (docs/schema.md, "Raw block"), and blocks of several batches of prompts as one."""
+"""What a block must hold (docs/schema.md, "Raw block"), which model it is of, and blocks of several batches as one."""
 
 import json
 import re
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+
+from headcats.results.records import ModelRecord
 
 _DIMS: dict[str, list[tuple[str, ...]]] = {
     "patched": [("metric", "prompt", "layer", "head"), ("metric", "prompt", "position", "layer", "head")],
@@ -95,3 +97,12 @@ def worst_check(checks: Iterable[str]) -> str:
         return not check.startswith("passed"), max(differences, default=0.0)
 
     return max(checks, key=badness)
+
+
+def other_model(table: xr.Dataset, model: ModelRecord) -> str:
+    """Difference of the model that a table was made on; "" for none that it says."""
+    if table.attrs.get("made_on", model.identity) != model.identity:
+        return "another model"
+    if "patched" not in table or "layer" not in table.coords or not model.layers:
+        return ""  # a joint method may read some layers
+    return "" if table.variables["layer"].values.tolist() == list(model.layers) else "other layers"

@@ -11,8 +11,7 @@ from headcats.results.block_files import AGAIN, BLOCKS, BlockFiles
 from headcats.results.checksum import checksum, json_content_of, json_with_checksum, read_file
 from headcats.results.descriptors import DESCRIPTORS_FILE
 from headcats.results.manifest import Manifest
-from headcats.results.no_results import no_results
-from headcats.results.place import MANIFEST, address_of
+from headcats.results.place import MANIFEST, address_of, no_results
 from headcats.results.suite_text import SUITE_FILE
 from headcats.results.tables import read_table, table_bytes
 from headcats.results.whole_file import below_a_file, check_links, write_whole

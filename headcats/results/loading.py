@@ -10,8 +10,7 @@ import xarray as xr
 
 from headcats.base.errors import DamagedFileError, StorageError, StorageWarning, pluralize
 from headcats.results.folder import ResultsFolder
-from headcats.results.no_results import no_results
-from headcats.results.place import Place, find_place
+from headcats.results.place import Place, find_place, no_results
 from headcats.results.run_results import RunResults
 from headcats.results.series import SeriesFolder, SeriesRecord
 from headcats.results.stored_blocks import LARGE

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from headcats.base.errors import DamagedFileError, DataError, StorageError
-from headcats.results.checksum import json_with_checksum
+from headcats.results.checksum import FORMAT, in_lines, json_with_checksum, parse_object, read_object
 from headcats.results.colour import as_hex
-from headcats.results.json_objects import FORMAT, in_lines, parse_object, read_object
 from headcats.results.records import (
     BlockRecord,
     CategoryRecord,

@@ -10,10 +10,9 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.base.errors import DamagedFileError, StorageError
-from headcats.results.checksum import json_with_checksum
+from headcats.results.checksum import FORMAT, json_with_checksum, read_object
 from headcats.results.folder import ResultsFolder
-from headcats.results.json_objects import FORMAT, read_object
-from headcats.results.no_results import SERIES
+from headcats.results.place import SERIES
 from headcats.results.typed import MisfitError, Record
 from headcats.results.whole_file import check_links, check_path, write_whole
 

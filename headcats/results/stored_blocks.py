@@ -14,11 +14,11 @@ import xarray as xr
 
 from headcats.base.errors import DamagedFileError, StorageError
 from headcats.results.block_files import AGAIN
+from headcats.results.block_schema import other_model
 from headcats.results.checksum import stated_checksum, stated_in
 from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
-from headcats.results.origin import other_model
 from headcats.results.place import MANIFEST
 from headcats.results.tables import read_checked
 

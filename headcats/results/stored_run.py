@@ -9,9 +9,9 @@ from functools import cached_property
 import xarray as xr
 
 from headcats.base.errors import DamagedFileError
+from headcats.results.block_schema import other_model
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import SUITE, Manifest
-from headcats.results.origin import other_model
 from headcats.results.place import MANIFEST, Place
 from headcats.results.run_results import RunResults
 from headcats.results.stored_blocks import LARGE, StoredBlocks

@@ -97,7 +97,7 @@ def _misfit(value: Any, place: str, expected: str) -> MisfitError:
 
 
 def kinds_of(record: type) -> dict[str, Any]:
-    """Name -> type of every field of a dataclass; looked up once, which takes longer than to read the entries of a manifest."""
+    """Name -> type of every field of a dataclass; looked up once: it takes longer than to read the entries."""
     if record not in _KINDS:
         kinds = get_type_hints(record)
         _KINDS[record] = {each.name: kinds[each.name] for each in fields(record)}

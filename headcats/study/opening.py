@@ -7,9 +7,9 @@ import os
 
 from headcats.base.errors import DamagedFileError, PlanError, StorageError
 from headcats.models.adapter import HookedModel
+from headcats.results.block_schema import other_model
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
-from headcats.results.origin import other_model
 from headcats.results.place import MANIFEST
 from headcats.results.records import PlanRecord
 from headcats.results.sources import stored_source

@@ -13,12 +13,12 @@ import xarray as xr
 
 from headcats.base.errors import DamagedFileError, PlanError
 from headcats.results.block_files import BLOCKS, MOST_JOINED
+from headcats.results.block_schema import other_model
 from headcats.results.checksum import stated_in
 from headcats.results.folder import ResultsFolder
 from headcats.results.joined import is_plain
 from headcats.results.loading import load
 from headcats.results.manifest import SUITE, Manifest
-from headcats.results.origin import other_model
 from headcats.results.records import BlockRecord
 from headcats.results.tree import tree
 from headcats.results.whole_file import check_path

@@ -16,8 +16,8 @@ from headcats.models.head import Head
 from headcats.results.block_schema import worst_check
 from headcats.results.head_axes import HEAD, KV_GROUP, UNITS
 from headcats.sweeps import memory
+from headcats.sweeps.free_memory import in_parts
 from headcats.sweeps.hooked import hooked
-from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.intervention import Change, Z
 from headcats.sweeps.memory import Sizes
 from headcats.sweeps.paths import Choice, choose

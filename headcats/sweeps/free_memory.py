@@ -1,15 +1,19 @@
-"""Free memory of any kind of device, and the part of it that a sweep may use."""
+"""Free memory of any kind of device, what a sweep may use of it, and work in parts, halved where it runs out."""
 
 import contextlib
+import gc
+import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 import torch
 
-from headcats.base.errors import OptionError
+from headcats.base.errors import MemoryShortageError, OptionError
+from headcats.base.guard import is_out_of_memory
 
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b(?:ytes)?)?\s*", re.IGNORECASE)
 _MOST = 10**18  # bytes, more than there are: a number that any float can hold
@@ -17,6 +21,8 @@ _CGROUPS, _CGROUPS_OF_PROCESS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"
 
 # Processes that compute with the memory of this machine at once.
 _sharing = ContextVar("sharing", default=1)
+_log = logging.getLogger("headcats")
+T = TypeVar("T")
 
 
 def share_memory(processes: int) -> None:
@@ -64,3 +70,45 @@ def _container_limits() -> Iterator[int]:
                 statistics = dict(row.split() for row in (folder / "memory.stat").read_text("utf-8").splitlines())
                 limit, used = (int((folder / f"memory.{name}").read_text("utf-8")) for name in ("max", "current"))
                 yield limit - used + int(statistics["inactive_file"])
+
+
+def in_parts(
+    work: Callable[[slice], T], size: int, at_a_time: int, *, devices: Sequence[torch.device]
+) -> Iterator[tuple[slice, T]]:
+    """Results of `work` on consecutive parts of `range(size)`; from where memory runs out on, on parts half as large.
+
+    It may run out on any of the `devices`. A MemoryShortageError if it does with the smallest part too.
+    """
+    start, warned, place = 0, False, " or ".join(map(str, devices))
+    while start < size:
+        part = slice(start, min(start + at_a_time, size))
+        results = []
+        try:
+            results.append(work(part))
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+        # Out of the `except` block, so that the traceback does not keep the tensors of the failed attempt alive.
+        if results:
+            start = part.stop
+            yield part, results.pop()
+            continue
+        at_a_time = part.stop - part.start
+        if at_a_time == 1:
+            elsewhere = "another device" if len(devices) == 1 else "a device_map that leaves more room there"
+            raise MemoryShortageError(
+                f"Memory of {place} ran out with one row at a time. Use fewer or shorter prompts, a smaller model, "
+                f"dtype bfloat16, or {elsewhere}; close what else uses the memory."
+            )
+        if not warned:
+            _log.warning(
+                "Memory of %s ran out with %d rows at a time: going on with fewer. A limit (--memory, memory=...) "
+                "avoids the attempt.",
+                place,
+                at_a_time,
+            )
+        warned = True
+        gc.collect()
+        for kind in {device.type for device in devices} & {"cuda", "mps"}:
+            getattr(torch, kind).empty_cache()
+        at_a_time //= 2

@@ -24,8 +24,8 @@ from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.sweeps import memory
+from headcats.sweeps.free_memory import in_parts
 from headcats.sweeps.hooked import rest_of_rows
-from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.runs import BaseRuns
 
 _EMBEDDINGS = hook_before(0)

@@ -17,9 +17,8 @@ from headcats.models.replay.record import record
 from headcats.models.replay.recording import Recording, Unreplayable
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
-from headcats.sweeps.free_memory import budget
+from headcats.sweeps.free_memory import budget, in_parts
 from headcats.sweeps.hooked import rest_of_rows
-from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.memory import Sizes
 from headcats.sweeps.replayed import rest_of_residual

@@ -10,8 +10,8 @@ from simulated import NAMES, block, tree
 
 from headcats.base.errors import StatisticsWarning
 from headcats.categories.membership import categorize, head_table
-from headcats.categories.new_task import NEW_TASK
 from headcats.categories.shared import overlap
+from headcats.categories.task_tests import NEW_TASK
 from headcats.scores.scoring import score
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(of a single task|stay empty).*")

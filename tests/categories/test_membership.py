@@ -12,8 +12,8 @@ from simulated import CATEGORIES, NAMES, block, clustered_noise, null_results, t
 from headcats import rules
 from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.membership import categorize, head_table
-from headcats.categories.new_task import NEW_TASK
 from headcats.categories.shared import overlap
+from headcats.categories.task_tests import NEW_TASK
 from headcats.scores.scoring import score
 from headcats.statistics.multiplicity import partial_conjunction
 

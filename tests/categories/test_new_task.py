@@ -6,7 +6,7 @@ import xarray as xr
 from categories.test_differences import scores_of
 from scipy import stats
 
-from headcats.categories.new_task import NEW_TASK, new_task_effects
+from headcats.categories.task_tests import NEW_TASK, new_task_effects
 
 
 def with_errors(scores: xr.Dataset, error: np.ndarray, n_items: np.ndarray) -> xr.Dataset:

@@ -12,7 +12,7 @@ from results.folders import change_manifest
 
 import headcats as hc
 from headcats.base.errors import StatisticsWarning
-from headcats.categories.new_task import NEW_TASK
+from headcats.categories.task_tests import NEW_TASK
 from headcats.evidence.verdicts import VERDICTS
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.run_results import STATE

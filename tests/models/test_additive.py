@@ -6,7 +6,7 @@ from covering import some
 from toys import random_tokens, tiny_model
 
 from headcats.models.adapter import adapt
-from headcats.models.additive import not_additive
+from headcats.sweeps.descriptors.direct_paths import not_additive
 
 TOKENS = random_tokens(3, 6)
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.base.errors import DamagedFileError, StorageError
-from headcats.results.checksum import json_with_checksum
-from headcats.results.json_objects import FORMAT
+from headcats.results.checksum import FORMAT, json_with_checksum
 from headcats.results.manifest import Manifest
 from headcats.results.records import (
     BlockRecord,

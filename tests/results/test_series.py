@@ -8,8 +8,7 @@ import pytest
 from for_each import for_each
 
 from headcats.base.errors import StorageError
-from headcats.results.checksum import json_with_checksum
-from headcats.results.json_objects import FORMAT
+from headcats.results.checksum import FORMAT, json_with_checksum
 from headcats.results.loading import load
 from headcats.results.series import SERIES, RevisionRecord, SeriesFolder, SeriesRecord
 

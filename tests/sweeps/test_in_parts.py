@@ -17,7 +17,7 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
 from headcats.sweeps import engine, memory, paths, runs
 from headcats.sweeps.batch_sweep import sweep
-from headcats.sweeps.in_parts import in_parts
+from headcats.sweeps.free_memory import in_parts
 from headcats.sweeps.intervention import Change
 from headcats.sweeps.runs import Run
 

@@ -7,8 +7,7 @@ import headcats as hc
 from headcats.base.errors import DataError
 from headcats.study.plan import plan
 from headcats.tasks.definition import Task
-from headcats.tasks.independent_sources import independent_sources
-from headcats.tasks.material import material
+from headcats.tasks.independent_sources import independent_sources, material
 
 BUNDLED = [
     {"next_letter", "previous_letter", "uppercase"},

@@ -16,13 +16,14 @@ from headcats.base.errors import DataError, ModelError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.hooks import capturing_z, keeping
-from headcats.papers.function_probe.answer_tokens import chosen_tokens, in_chunks, positions_of
 from headcats.papers.function_probe.settings import FunctionProbeSettings
 from headcats.papers.function_probe.splits import in_order, usable_functions
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
 from headcats.prompts.drop_report import DropReport
 
 _EMBEDDING = "hook_embed"
+# Texts per forward pass.
+CHUNK = 32
 
 
 @dataclass(frozen=True)
@@ -128,3 +129,38 @@ def _features(
 def _shares(positions: Bool[Tensor, "prompt pos"], values: Tensor) -> Float[Tensor, "prompt pos"]:
     """Weights of a mean over these positions, where the values are."""
     return (positions.float() / positions.sum(1, keepdim=True)).to(values.device)
+
+
+def in_chunks(batches: Sequence[AnsweredBatch]) -> list[AnsweredBatch]:
+    """Batches of the same texts, up to `CHUNK` each."""
+    return [
+        batch.select(range(start, min(start + CHUNK, len(batch))))
+        for batch in batches
+        for start in range(0, len(batch), CHUNK)
+    ]
+
+
+def chosen_tokens(model: HookedModel, batch: AnsweredBatch, *, top_tokens: int) -> Bool[Tensor, "prompt pos"]:
+    """True at the answer tokens to average over: the `top_tokens` least expected, the earlier of equals; 0 for all."""
+    if not top_tokens or int(batch.targets.sum(1).max()) <= top_tokens:
+        return batch.targets
+    order = torch.where(batch.targets, _log_probs(model, batch), torch.inf).argsort(dim=1, stable=True)
+    mask = torch.zeros_like(batch.targets).scatter(1, order[:, :top_tokens], True)
+    return mask & batch.targets
+
+
+def positions_of(tokens: Bool[Tensor, "prompt pos"], *, at: str) -> Bool[Tensor, "prompt pos"]:
+    """Where tokens are read: "predicting", one position earlier, where the model predicts each; "answer", at itself."""
+    return tokens if at == "answer" else tokens.roll(-1, dims=1)  # no target is first, so nothing comes around
+
+
+@torch.no_grad()
+def _log_probs(model: HookedModel, batch: AnsweredBatch) -> Float[Tensor, "prompt pos"]:
+    """Log-probability of each answer token given the text before it, in nats, in fp32; 0 at other tokens."""
+    before = positions_of(batch.targets, at="predicting")
+    logits = model.forward_at(batch.tokens, before, hooks={})
+    prompt, pos = batch.targets.nonzero(as_tuple=True)
+    token_ids = batch.tokens[prompt, pos].to(logits.device)
+    log_prob = torch.zeros(batch.targets.shape)
+    log_prob[prompt, pos] = logits.log_softmax(1).gather(1, token_ids[:, None])[:, 0].cpu()
+    return log_prob

@@ -12,8 +12,7 @@ from typing import Any
 from headcats.base.errors import DataError, first_line, pluralize
 from headcats.prompts.pair import PromptPair, lacks_space
 from headcats.statistics.random_streams import stream
-from headcats.tasks.files.file_task import FileTask
-from headcats.tasks.files.kept_rows import keep_rows
+from headcats.tasks.files.kept_rows import FileTask, keep_rows
 from headcats.tasks.files.records import (
     ABSENT,
     ANSWER,

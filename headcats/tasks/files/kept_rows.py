@@ -1,8 +1,8 @@
-"""The rows of a file that a task is made of, in about as much memory as the file, and what was dropped."""
+"""A task as a file gives it, the rows that it is made of, in about as much memory as the file, and what was dropped."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from jaxtyping import UInt32, UInt64
 from headcats.base.errors import DataError, unstorable
 from headcats.prompts.drop_report import DropReport
 from headcats.statistics.random_streams import stream
+from headcats.tasks.definition import MakePairs
 from headcats.tasks.files.records import Row, Texts
 
 if TYPE_CHECKING:
@@ -170,3 +171,17 @@ def _check_text(texts: Texts, number: int, place: Callable[[int], str]) -> None:
     for text in texts:
         if problem := unstorable(text):
             raise DataError(f"{place(number)}: expected text; got {_shown(text)}, {problem}. Write the row again.")
+
+
+@dataclass(frozen=True)
+class FileTask:
+    """The task of a file."""
+
+    layout: str
+    """What the file holds, for the source of the task."""
+    make: MakePairs = field(repr=False)
+    report: DropReport
+    category: str = ""
+    """Category that the file itself names."""
+    group: str = ""
+    """Name of the independent source that the file itself names."""

@@ -9,8 +9,7 @@ from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.hooks import hook_z
-from headcats.papers.function_probe.answer_tokens import chosen_tokens
-from headcats.papers.function_probe.features import head_features
+from headcats.papers.function_probe.features import chosen_tokens, head_features
 from headcats.papers.function_probe.settings import POSITIONS, FunctionProbeSettings
 from headcats.prompts.answered import AnsweredText, encode_answered
 from headcats.prompts.pair import Span

@@ -13,7 +13,7 @@ from simulated import block, tree
 from headcats.base.errors import DataError, OptionError, UnknownNameError
 from headcats.categories.map_spec import MapSpec
 from headcats.models.head import Head
-from headcats.reports.attention.chosen import Chosen, choose
+from headcats.reports.attention.saving import Chosen, choose
 from headcats.results.run_results import RunResults
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")

@@ -9,7 +9,7 @@ import pytest
 from circuitsvis import attention
 
 from headcats.base.errors import HeadcatsError
-from headcats.reports.attention.pictures import Pattern, draw, tokens_that_fit
+from headcats.reports.attention.inline import Pattern, draw, tokens_that_fit
 
 
 def pattern(element: str = "first", tokens: tuple[str, ...] = ("a", "b"), **more: Any) -> Pattern:

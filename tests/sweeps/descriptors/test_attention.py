@@ -11,7 +11,7 @@ from induction_circuit import induction_circuit
 from toys import backends
 
 from headcats.models.adapter import HookedModel, adapt
-from headcats.sweeps.descriptors.attention import (
+from headcats.sweeps.descriptors.describing import (
     ATTENTION,
     N_SEQUENCES,
     Repeated,
