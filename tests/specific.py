@@ -13,7 +13,7 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
-from headcats.results.tree import tree
+from headcats.results.stored_run import tree
 from headcats.sweeps.reference import Reference
 
 N_LAYERS = 4

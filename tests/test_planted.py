@@ -12,7 +12,7 @@ import headcats as hc
 from headcats.models.adapter import adapt
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
-from headcats.results.tree import tree
+from headcats.results.stored_run import tree
 
 Slots = Mapping[tuple[int, int], int]
 

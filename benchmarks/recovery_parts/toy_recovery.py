@@ -24,7 +24,7 @@ from headcats.demo.planted_tasks import (
 )
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
-from headcats.results.tree import tree
+from headcats.results.stored_run import tree
 from headcats.rules.rule import Rule
 from headcats.sweeps.reference import Reference
 

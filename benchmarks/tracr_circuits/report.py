@@ -13,7 +13,7 @@ from headcats.models.adapter import adapt
 from headcats.models.head import Head
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
-from headcats.results.tree import tree
+from headcats.results.stored_run import tree
 
 METHODS, POSITIONS = ("denoising_patch", "noising_patch"), ("all", "last")
 RULE = hc.rules.fdr(alpha=0.05, min_effect=0.05)

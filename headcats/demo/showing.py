@@ -22,7 +22,7 @@ from headcats.figures.static.svg import svg
 from headcats.models.adapter import HookedModel
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
-from headcats.results.tree import tree
+from headcats.results.stored_run import tree
 from headcats.results.whole_file import write_whole
 from headcats.rules import fdr
 from headcats.scores.scoring import score

@@ -17,8 +17,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.base.errors import DataError, UnknownNameError, unknown_name_message
-from headcats.results.categories import SPARE_COLOURS, STANDARD_CATEGORIES
-from headcats.results.colour import as_hex
+from headcats.results.categories import SPARE_COLOURS, STANDARD_CATEGORIES, as_hex
 
 # Neutral colours, which a dark page swaps (`DARK`). White and black are spelt as nothing else is, so that a page that
 # swaps texts finds neither the name of a task nor a colour that stands for a number.

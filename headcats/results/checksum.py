@@ -98,8 +98,11 @@ def in_lines(value: Any, *, levels: int = 3) -> str:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON file with a checksum; OSError where that fails, and the errors of `parse_object`."""
-    data = read_file(path)
+    """Read a JSON file with a checksum; a StorageError where that fails, and the errors of `parse_object`."""
+    try:
+        data = read_file(path)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from None
     check_format(data, source=str(path))  # before the checksum, which other formats may lack
     return parse_object(json_content_of(data), source=str(path))
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from headcats.base.errors import DamagedFileError, DataError, StorageError
+from headcats.base.errors import DamagedFileError, DataError
+from headcats.results.categories import as_hex
 from headcats.results.checksum import FORMAT, in_lines, json_with_checksum, parse_object, read_object
-from headcats.results.colour import as_hex
 from headcats.results.records import (
     BlockRecord,
     CategoryRecord,
@@ -82,10 +82,6 @@ class Manifest:
             raise DamagedFileError(
                 f"{path} is damaged: {problem}. Repeat the `headcats run` that made it: finished blocks are kept."
             ) from None
-        except StorageError:
-            raise
-        except OSError as error:
-            raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from None
         return manifest
 
     @classmethod

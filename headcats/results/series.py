@@ -123,10 +123,6 @@ def _parsed(path: Path) -> SeriesRecord:
         return _checked(SeriesRecord.from_dict(read_object(path)))
     except (DamagedFileError, MisfitError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}. Repeat the run that made it.") from None
-    except StorageError:
-        raise
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 def _checked(record: SeriesRecord) -> SeriesRecord:

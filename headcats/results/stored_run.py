@@ -1,21 +1,27 @@
-"""Results of a run that lie in a folder: what is asked for is read, and nothing else."""
+"""What a results folder holds as one labelled tree, and results that lie there: what is asked for is read alone."""
 
 import copy
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
+import numpy as np
 import xarray as xr
 
-from headcats.base.errors import DamagedFileError
+from headcats.base.errors import DamagedFileError, DataError
 from headcats.results.block_schema import other_model
+from headcats.results.descriptors import DESCRIPTORS_NODE
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.place import MANIFEST, Place
+from headcats.results.records import COUNTED, DropCounts
 from headcats.results.run_results import RunResults
 from headcats.results.stored_blocks import LARGE, StoredBlocks
-from headcats.results.tree import tree
+
+DROPS = "_drops"
+"""Node of the table of what is kept and dropped. No task can have this name."""
+_COLUMNS = ("task", "what", "reason", "n", "example")
 
 
 class StoredRun(RunResults):
@@ -52,12 +58,8 @@ class StoredRun(RunResults):
             if not (folder.path / name).exists():
                 problems[name] = f"{folder.path / name} is missing. The same `headcats run` makes it again."
         self.descriptors = descriptors
-        self.attrs = {
-            "categories": json.dumps(manifest.category_entries(), ensure_ascii=False),
-            "manifest": manifest.to_json(),
-            **({"suite": suite} if suite else {}),
-            **({"missing": json.dumps(problems, ensure_ascii=False)} if problems else {}),
-        }
+        missing = {"missing": json.dumps(problems, ensure_ascii=False)} if problems else {}
+        self.attrs = _root_attrs(manifest, suite) | missing
         labels = {task: tuple(label for name, label in self.blocks if name == task) for task in manifest.tasks}
         self.tasks = {task: of_task for task, of_task in labels.items() if of_task}
 
@@ -94,3 +96,54 @@ class StoredRun(RunResults):
         other._whole = None
         other.attrs = {**self.attrs, "categories": json.dumps(entries, ensure_ascii=False)}
         return other
+
+
+def tree(
+    blocks: Mapping[tuple[str, str], xr.Dataset],
+    manifest: Manifest,
+    *,
+    suite: str = "",
+    descriptors: xr.Dataset | None = None,
+) -> xr.DataTree:
+    """Tree of a folder, as `load` describes it; the manifest must name the task of every block."""
+    nodes = {"/": xr.Dataset(attrs=_root_attrs(manifest, suite))}
+    for task, label in blocks:
+        if task not in manifest.tasks and task != SUITE:
+            raise DataError(f"Block {label!r} is of task {task!r}, which the manifest does not name.")
+    for task, label in sorted(blocks, key=manifest.place):
+        attrs = {} if task == SUITE else {"category": manifest.tasks[task].category}
+        nodes.setdefault(f"/{task}", xr.Dataset(attrs=attrs))
+        nodes[f"/{task}/{label}"] = blocks[task, label]
+    if manifest.tasks:
+        nodes[f"/{DROPS}"] = _drop_table(manifest)
+    if descriptors is not None:
+        nodes[f"/{DESCRIPTORS_NODE}"] = descriptors
+    return xr.DataTree.from_dict(nodes)
+
+
+def _root_attrs(manifest: Manifest, suite: str) -> dict[str, str]:
+    categories = json.dumps(manifest.category_entries(), ensure_ascii=False)
+    return {"categories": categories, "manifest": manifest.to_json()} | ({"suite": suite} if suite else {})
+
+
+def _drop_table(manifest: Manifest) -> xr.Dataset:
+    """One row per task, `what` (of a method that leaves prompts out its label) and `reason`, "kept" among them."""
+    rows = [row for task in manifest.tasks for row in _rows(manifest, task)]
+    columns = {
+        name: np.array([row[place] for row in rows], dtype=np.int64 if name == "n" else object)
+        for place, name in enumerate(_COLUMNS)
+    }
+    return xr.Dataset({name: ("drop", values) for name, values in columns.items()})
+
+
+def _rows(manifest: Manifest, task: str) -> Iterator[tuple[str, str, str, int, str]]:
+    record = manifest.tasks[task]
+    for name in COUNTED:
+        counts: DropCounts = getattr(record, name)
+        if counts.kept is not None:
+            yield task, name.replace("_", " "), "kept", counts.kept, ""
+        for reason, number in counts.dropped.items():
+            yield task, name.replace("_", " "), reason, number, counts.examples.get(reason, "")
+    for label in manifest.blocks:
+        if (block := manifest.record(task, label)) is not None and block.dropped:
+            yield task, label, "left out by the method", block.dropped, ""

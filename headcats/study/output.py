@@ -20,7 +20,7 @@ from headcats.results.joined import is_plain
 from headcats.results.loading import load
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.records import BlockRecord
-from headcats.results.tree import tree
+from headcats.results.stored_run import tree
 from headcats.results.whole_file import check_path
 
 T = TypeVar("T")

@@ -26,7 +26,7 @@ from headcats.figures import data
 from headcats.figures.colours import BACKGROUND, DARK, ON_DARK, ON_LIGHT, TEXT
 from headcats.figures.figure import reads
 from headcats.figures.static.svg import svg
-from headcats.results.colour import as_hex
+from headcats.results.categories import as_hex
 from headcats.results.manifest import SUITE
 from headcats.results.run_results import suite_blocks
 

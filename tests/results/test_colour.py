@@ -5,7 +5,7 @@ from _plotly_utils.basevalidators import ColorValidator
 from for_each import for_each
 
 from headcats.base.errors import DataError
-from headcats.results.colour import CSS_COLOURS, as_hex
+from headcats.results.categories import CSS_COLOURS, as_hex
 
 
 @for_each(

@@ -4,7 +4,7 @@ import xarray as xr
 from counting import INPUTS, counting_suite
 
 import headcats as hc
-from headcats.results.tree import DROPS
+from headcats.results.stored_run import DROPS
 
 
 def test_results_hold_it(tmp_path, counting_model):

@@ -25,8 +25,8 @@ from headcats.results.place import find_place
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.results.stored_blocks import StoredBlocks
+from headcats.results.stored_run import tree
 from headcats.results.tables import table_bytes
-from headcats.results.tree import tree
 from headcats.results.whole_file import write_whole
 from headcats.results.writer import LOCK
 

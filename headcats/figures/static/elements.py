@@ -10,7 +10,7 @@ import plotly.colors
 from jaxtyping import Float, UInt8
 
 from headcats.figures.panels.text import text_width
-from headcats.results.colour import as_hex
+from headcats.results.categories import as_hex
 
 _TAG = re.compile(r"(</?\w+[^>]*>)")
 _BREAK = re.compile(r"<br\s*/?>")

@@ -25,7 +25,7 @@ from headcats.reports.text.short import short_map
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, DropCounts, MethodRecord, PlanRecord, TaskRecord
 from headcats.results.run_results import RunResults
-from headcats.results.tree import tree
+from headcats.results.stored_run import tree
 
 CATEGORIES = ("Algorithmic", "Knowledge", "Linguistic")
 # Of each category, the four heads of one layer: H0 is in the last two, H1 in the first alone.
