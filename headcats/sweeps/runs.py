@@ -13,8 +13,7 @@ from headcats.metrics.definition import Metrics, Targets, measure
 from headcats.metrics.rest import Rest, joined_rest
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
-from headcats.models.replay.record import record
-from headcats.models.replay.recording import Recording, Unreplayable
+from headcats.models.replay.recording import Recording, Unreplayable, record
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.free_memory import budget, in_parts
