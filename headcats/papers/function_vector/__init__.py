@@ -1,28 +1,12 @@
 """Function vectors: heads that carry a task, by what their mean output brings back."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
-
 from headcats.base.registry import public_names
 from headcats.methods.causal import Sources, Tensor, causal_method
 from headcats.methods.presets import add_preset
+from headcats.papers.function_vector.settings import PAPERS_RUN
 from headcats.results.declaration import Declaration, Strength
 
 __getattr__, __all__ = public_names(__name__, __file__)
-
-PAPERS_RUN: Mapping[str, Any] = MappingProxyType(
-    {
-        "methods": ("function_vector_patch",),
-        "n_prompts": 25,
-        "n_demos": 10,
-        "template": "question",
-        "corruption": "shuffled_labels",
-        "answers": "first_token",
-        "metrics": ("prob",),
-    }
-)
-"""Constants of Todd et al. (2024): options of `hc.run`."""
 
 
 @causal_method(
