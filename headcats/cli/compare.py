@@ -12,8 +12,7 @@ from headcats.categories.map_spec import MapSpec
 from headcats.cli.answer import Answer
 from headcats.cli.arguments import AsJson, Details, MinTasks, RuleText, Sign, Sources
 from headcats.cli.console import warn
-from headcats.evidence.comparison.agreement import agreement, pairs
-from headcats.evidence.comparison.method_agreement import method_agreement
+from headcats.evidence.comparison.agreement import agreement, method_agreement, pairs
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.protocols import judge_protocols
 from headcats.evidence.comparison.runs import Runs, read_runs

@@ -42,14 +42,7 @@ def slug(name: str) -> str:
 
 
 class BlockFiles:
-    """Blocks and their parts under one folder.
-
-    Attributes:
-        path: The folder; it is made at the first write.
-
-    Raises:
-        StorageError: No folder can have that path, or it may not be looked into.
-    """
+    """Blocks and their parts under one folder, made at the first write; a StorageError for a path it cannot have."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -75,12 +68,7 @@ class BlockFiles:
         return self.path.glob(f"{BLOCKS}/**/*.nc")
 
     def read_block(self, task: str, label: str) -> xr.Dataset:
-        """A block.
-
-        Raises:
-            DamagedFileError: The file is damaged, or is of another task or method.
-            StorageError: There is no such file.
-        """
+        """A block; a DamagedFileError if its file is damaged or of another one, a StorageError if there is none."""
         part = self.part_path(label, task)
         if task == SUITE:
             path = self.joined_path(label)
@@ -143,14 +131,8 @@ class BlockFiles:
     ) -> list[str]:
         """Write blocks as they are stored into one file, and then remove those that have files of their own.
 
-        Args:
-            label: The method@positions.
-            blocks: Task -> its block, with its task and label in the attributes.
-            checksums: Task -> what `write_block` returned, or would.
-            categories: Task -> its category.
-
-        Returns:
-            The tasks in the file; blocks of others do not fit into one with them, and have files of their own.
+        Of each task its block, with task and label in the attributes, and what `write_block` returned, or would.
+        Returns the tasks in the file; blocks of others do not fit into one with them, and have files of their own.
         """
         tasks, table = join_blocks(blocks, checksums=checksums, categories=categories)
         path = self.joined_path(label)

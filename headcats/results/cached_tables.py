@@ -35,10 +35,8 @@ Tables = Mapping[str, xr.Dataset]
 class TableCache:
     """Tables in the folder of a run, beside its blocks; of results in memory, on the hub, or with damaged files none.
 
-    Args:
-        run: The blocks that the tables come from.
-        of_model: Other tables, which come from the model of the run and not from its blocks: all that they depend on
-            besides, such as versions. Those of blocks and those of models do not replace each other.
+    With `of_model`, other tables, which come from the model and not from the blocks: all that they depend on besides,
+    such as versions. Those of blocks and those of models do not replace each other.
     """
 
     def __init__(self, run: RunResults, *, of_model: str | None = None) -> None:
@@ -85,16 +83,8 @@ def cached_tables(
 ) -> dict[str, xr.Dataset]:
     """Read from the cache in the folder of the run, or compute: what it holds is of the same blocks.
 
-    Warnings of the statistics that `compute` gave are given again.
-
-    Args:
-        run: The blocks.
-        options: All else that the tables depend on, as text.
-        names: Of the tables that `compute` gives, in order.
-        compute: Computes them.
-
-    Returns:
-        Name -> table. Errors of `compute` are passed on, and nothing is kept then.
+    `options` is all else that the tables depend on, `names` are those that `compute` gives, in order. Its warnings of
+    the statistics are given again; its errors are passed on, and nothing is kept then.
     """
     cache = TableCache(run)
     if (found := cache.read(options, names)) is not None:

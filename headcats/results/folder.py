@@ -35,12 +35,8 @@ class ResultsFolder(BlockFiles):
     def writing(self, by: str) -> Iterator[None]:
         """Be the only writer of the folder within; readers are not held up.
 
-        Args:
-            by: What writes, such as "headcats run", for those who come second.
-
-        Raises:
-            OccupiedError: Another process, or another thread, is writing it; the message says which and since when.
-            StorageError: The path is a file or on the hub, the folder holds other things or cannot be written.
+        An OccupiedError names what else is writing it (`by`, such as "headcats run") and since when; a StorageError
+        for a path that is a file or on the hub, or a folder that holds other things or cannot be written.
         """
         self.check_place()
         with held_for_writing(self.path, by=by):
@@ -55,11 +51,7 @@ class ResultsFolder(BlockFiles):
             yield
 
     def check_place(self) -> None:
-        """Refuse a path that is no folder for results.
-
-        Raises:
-            StorageError: It is a file or on the hub, or a folder that holds other things, or a link out of it.
-        """
+        """A StorageError for a file, a place on the hub, or a folder that holds other things or a link out of it."""
         if self.manifest_path.is_file() or self.holds_results:
             check_links(self.path, _PARTS)
             return
@@ -79,12 +71,7 @@ class ResultsFolder(BlockFiles):
             raise StorageError(f"{self.path} is not empty and holds no {MANIFEST}; name a new or a results folder.")
 
     def read_manifest(self) -> Manifest | None:
-        """The manifest, or None where there is not a results folder yet.
-
-        Raises:
-            DamagedFileError: The manifest is damaged.
-            StorageError: It cannot be read; or see `check_place`.
-        """
+        """The manifest, None where there is not a results folder yet; errors of `Manifest.read` and `check_place`."""
         self.check_place()
         if not self.manifest_path.is_file():
             return None
@@ -95,11 +82,7 @@ class ResultsFolder(BlockFiles):
         write_whole(self.manifest_path, manifest.file_bytes())
 
     def copy_manifest(self) -> Path:
-        """Copy a damaged manifest before a run replaces it; returns the copy, which is named after its content.
-
-        Raises:
-            StorageError: The folder cannot be written.
-        """
+        """Copy a damaged manifest before a run replaces it; returns the copy, which is named after its content."""
         data = read_file(self.manifest_path)
         copy = self.manifest_path.with_name(f"{MANIFEST}.damaged-{checksum(data)[:8]}")
         write_whole(copy, data)
@@ -122,11 +105,7 @@ class ResultsFolder(BlockFiles):
         return self.path / SUITE_FILE
 
     def read_suite(self) -> str:
-        """The suite as text (see `headcats.tasks.stored`); "" where there is none.
-
-        Raises:
-            DamagedFileError: The file is damaged, or cannot be read.
-        """
+        """The suite as text (see `headcats.tasks.stored`), "" without one; a DamagedFileError if it cannot be read."""
         try:
             return json_content_of(read_file(self.suite_path)).decode("utf-8")
         except FileNotFoundError:
@@ -147,11 +126,7 @@ class ResultsFolder(BlockFiles):
         return self.path / DESCRIPTORS_FILE
 
     def read_descriptors(self) -> xr.Dataset | None:
-        """The descriptors of heads; None where there is no file.
-
-        Raises:
-            DamagedFileError: The file is damaged.
-        """
+        """The descriptors of heads; None where there is no file, a DamagedFileError for one that is damaged."""
         return read_table(self.descriptors_path, again=AGAIN) if self.descriptors_path.exists() else None
 
     def write_descriptors(self, descriptors: xr.Dataset) -> None:

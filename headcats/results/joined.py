@@ -33,15 +33,9 @@ Block = xr.Dataset
 def join_blocks(
     blocks: Mapping[str, Block], *, checksums: Mapping[str, str], categories: Mapping[str, str]
 ) -> tuple[list[str], Block]:
-    """The blocks of those tasks that fit together, of as many as can be, as one table.
+    """The blocks of those tasks that fit together, of as many as can be, as one table; checksums as in `write_joined`.
 
-    Args:
-        blocks: Task -> its block, as stored.
-        checksums: Task -> checksum of its block in a file of its own.
-        categories: Task -> its category.
-
-    Returns:
-        The tasks, in alphabetical order, and the table; no task and an empty table where nothing fits.
+    Returns the tasks, in alphabetical order, and the table; no task and an empty table where nothing fits.
     """
     forms = {task: _form(blocks[task]) for task in sorted(blocks)}
     common = Counter(form for form in forms.values() if form).most_common(1)

@@ -62,11 +62,9 @@ class Manifest:
 
     @classmethod
     def read(cls, path: Path) -> "Manifest":
-        """The manifest in a file.
+        """The manifest in a file; a DamagedFileError names the field that does not fit.
 
-        Raises:
-            DamagedFileError: It is damaged; the message names the field that does not fit.
-            StorageError: It cannot be read, or has another format.
+        A StorageError if it cannot be read, or has another format.
         """
         try:
             stored = read_object(path)

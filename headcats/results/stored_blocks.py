@@ -32,16 +32,9 @@ class StoredBlocks(Mapping[Key, xr.Dataset]):
     """(task, method@positions) -> block, of those that a manifest records and any that a stopped run has left.
 
     A block whose checksum fits both its content and the manifest is what the run wrote; others are parsed and compared
-    with the manifest at once. Damage within a large file is a DamagedFileError when a block of it is looked up.
-
-    Args:
-        folder: Where the blocks are.
-        manifest: Of that folder.
-        checked_later: Bytes of a file from which on only its end is read when it is opened.
-
-    Attributes:
-        checksums: Key -> checksum of its block in a file of its own.
-        problems: File -> what is wrong with it, of every one that is missing or damaged.
+    with the manifest at once. Of a file of `checked_later` bytes or more only the end is read when it is opened, and
+    damage within is a DamagedFileError when a block of it is looked up. `checksums` are those of blocks in files of
+    their own, by key; `problems` has of every file that is missing or damaged what is wrong with it.
     """
 
     def __init__(self, folder: ResultsFolder, manifest: Manifest, *, checked_later: float = LARGE) -> None:

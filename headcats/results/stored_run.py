@@ -25,14 +25,7 @@ _COLUMNS = ("task", "what", "reason", "n", "example")
 
 
 class StoredRun(RunResults):
-    """Results in a folder.
-
-    Args:
-        place: Where they are.
-        folder: The folder of that place.
-        manifest: As it was read there.
-        checked_later: See `StoredBlocks`.
-    """
+    """Results in a folder, that of the place; `checked_later` as for `StoredBlocks`."""
 
     def __init__(
         self, place: Place, folder: ResultsFolder, manifest: Manifest, *, checked_later: float = LARGE

@@ -35,15 +35,10 @@ def table_bytes(table: xr.Dataset) -> bytes:
 
 
 def read_table(path: Path, *, again: str) -> xr.Dataset:
-    """The table in a file.
+    """The table in a file; `again` is the command that makes it again, such as "`headcats evidence DIR`".
 
-    Args:
-        path: The file.
-        again: The command that makes it again, such as "`headcats evidence DIR`".
-
-    Raises:
-        DamagedFileError: The file is damaged, takes more memory than it may, or the disk cannot read it.
-        StorageError: There is no such file, or it is not readable.
+    A DamagedFileError if it is damaged, takes more memory than it may, or the disk cannot read it; a StorageError if
+    there is no such file, or it is not readable.
     """
     return parse_table(read_checked(path, again=again), path, again=again)
 
@@ -100,12 +95,7 @@ def _read(checked: bytes) -> xr.Dataset:
 
 @contextlib.contextmanager
 def as_written(what: str, *, again: str) -> Iterator[None]:
-    """Raise DamagedFileError where stored tables do not fit, in place of an error of xarray or JSON.
-
-    Args:
-        what: The tables, as the message calls them.
-        again: The command that makes them again.
-    """
+    """Raise DamagedFileError, which calls them `what`, where stored tables do not fit, in place of other errors."""
     try:
         yield
     except HeadcatsError:

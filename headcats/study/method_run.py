@@ -60,15 +60,9 @@ def suite_inputs(model: HookedModel, study: Study) -> SuiteInputs:
 
 
 class MethodRun:
-    """The methods of a run under way: the manifest grows with every finished part.
+    """The methods of a study, or of the share of a run, under way: the manifest grows with every finished part.
 
-    Args:
-        study: The study, or the share of a run.
-        output: Its folder, which this process alone writes.
-        scorer: Scorer of methods on tasks.
-
-    Raises:
-        PlanError: The folder holds a part of a joint method that was made from other tasks.
+    A PlanError if the folder of the output holds a part of a joint method that was made from other tasks.
     """
 
     def __init__(self, study: Study, output: Output, scorer: Scorer) -> None:

@@ -30,12 +30,7 @@ _log = logging.getLogger("headcats")
 
 
 def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: Study) -> Output:
-    """Where a study goes on.
-
-    Raises:
-        PlanError: The folder holds another plan.
-        StorageError: It cannot be read, or its manifest is of no run of headcats.
-    """
+    """Where a study goes on; a PlanError for a folder of another plan, a StorageError if it cannot be read."""
     folder = None if out is None else ResultsFolder(out)
     manifest = None if folder is None else _usable_manifest(folder)
     if folder is None or manifest is None:

@@ -52,9 +52,7 @@ class Output:
     def record(self, task: str, label: str, *, fingerprint: str) -> BlockRecord | None:
         """Record of a finished block, or None where there is none or a damaged one.
 
-        Raises:
-            PlanError: It was made from other prompts, or of another model.
-            StorageError: It cannot be read, for another reason than damage.
+        A PlanError if it was made from other prompts, or of another model.
         """
         if self.folder is None:
             return None
@@ -85,9 +83,7 @@ class Output:
     def parts(self, label: str, *, fingerprints: dict[str, str]) -> dict[str, xr.Dataset]:
         """Every finished part of a joint method, those without a fingerprint here too; damaged ones are left out.
 
-        Raises:
-            PlanError: A part was made on another model; one with a fingerprint here, from other prompts.
-            StorageError: A part cannot be read, for another reason than damage.
+        A PlanError if one was made on another model, or one with a fingerprint here from other prompts.
         """
         if self.folder is None:
             return {}
@@ -173,11 +169,7 @@ class Output:
             self.folder.write_part(label, part, self._signed(block))
 
     def descriptors(self) -> xr.Dataset | None:
-        """Descriptors of the model's heads; None where nothing is kept yet, or a damaged file.
-
-        Raises:
-            PlanError: They are of another model.
-        """
+        """Descriptors of the model's heads, else a PlanError; None where nothing is kept yet, or a damaged file."""
         if self.folder is None:
             return self._descriptors
         descriptors = _undamaged(self.folder.read_descriptors, None)

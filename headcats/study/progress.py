@@ -62,16 +62,10 @@ def logged_where_nobody_watches(show: bool | None) -> Iterator[None]:
 
 
 class PartsClock:
-    """Tells which parts are finished and how long the others will take.
+    """Tells which parts of `name` (a method; "" for tasks) are finished and how long the others will take.
 
-    Args:
-        name: Owner of the parts, such as a method; "" for tasks.
-        work: Missing parts, in their order -> work, in any unit. If all are 0, the first does the work of all; if it is
-            skipped, the next.
-        total: Number of all parts, those that were finished before included.
-        tell: Takes one line of text; None for no text.
-        noun: Name of a part, singular and plural.
-        clock: Monotonic seconds.
+    `work` of the missing ones is in any unit, and in their order; if all are 0, the first does the work of all, or if
+    it is skipped, the next. `total` counts those that were finished before, too.
     """
 
     def __init__(

@@ -72,10 +72,8 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
 
     Its suite is the one that the results hold. `suite_source` replaces it, such as one with more pairs of the same
     tasks. Results whose copy is damaged need it unless it is a registered one; whether it gives the same prompts is
-    for `check_prompts`.
-
-    Raises:
-        PlanError: The results hold no suite and name no registered one; or `suite_source` has other tasks.
+    for `check_prompts`. A PlanError if they hold no suite and name no registered one, or if
+    `suite_source` has other tasks.
     """
     manifest = run.manifest
     options = manifest.plan.recorded()

@@ -78,13 +78,7 @@ class Scorer(Protocol):
 
 
 class Here:
-    """The scorer of this process.
-
-    Args:
-        preparation: Model and prompts.
-        path: Path of the sweeps.
-        memory: Limit beside the weights.
-    """
+    """The scorer of this process."""
 
     memory_of = "Memory"
 

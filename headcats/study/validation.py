@@ -29,18 +29,9 @@ _log = logging.getLogger("headcats")
 def validate(model: Any, options: StudyOptions) -> dict[str, dict[str, Any]]:
     """Return what a run would keep and drop of every task, base accuracy, gap with interval, and why tasks are skipped.
 
-    How much memory the run takes at most is logged. Arguments and errors are those of `hc.run`.
-
-    Returns:
-        Task name -> entry: `category`, `source`, `rows` (of a task from a file), `word_pairs` (that prompts are made
-        of), `prompts` and `reference_prompts` (kept, dropped by reason, first example of each reason), `refusal` and
-        `refused_by`, and where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`,
-        `high`, `n_items`, `seconds` (of the task's unpatched runs), `first_prompt` (what the function of that name
-        returns) and `long_answers` (prompts whose answer has more than `LONG_ANSWER` tokens; left out if none). Where a
-        method that reads answers is run and none that scores task by task, a task that is answered in a sentence has
-        another entry: `category`, `source`, `refusal`, `seconds`, `needed` (answers of either kind that a probe needs),
-        and where answers are left `questions` (kept, dropped by reason, an example of each), `n_right`, `n_wrong` and
-        `right` (share of right answers) with `low` and `high` (95 %).
+    Task name -> entry, whose keys `headcats validate --help` names; a task that is answered in a sentence has another
+    one, where a method that reads answers is run and none that scores task by task. How much memory the run takes at
+    most is logged. Arguments and errors are those of `hc.run`.
     """
     memory, path, study = options.memory, options.path, study_of(options)
     adapted: HookedModel = load_model(model)

@@ -6,7 +6,7 @@ import xarray as xr
 from scipy import stats
 
 from headcats.base.errors import DataError
-from headcats.evidence.comparison.method_agreement import method_agreement
+from headcats.evidence.comparison.agreement import method_agreement
 
 RNG = np.random.default_rng(0)
 HEADS = RNG.permutation(np.arange(48.0)).reshape(1, 6, 8) / 48 - 0.25  # a quarter is negative
