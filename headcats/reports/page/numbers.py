@@ -15,7 +15,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int16, Shaped
 
-from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, head_roles, outcomes
+from headcats.categories.head_roles import head_roles
+from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
 from headcats.figures.colours import listed_colours
 from headcats.reports.page.material import Material
 from headcats.results.descriptors import DESCRIPTORS
