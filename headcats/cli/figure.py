@@ -15,7 +15,7 @@ from headcats.base.errors import OptionError, UnknownNameError, unknown_name_mes
 from headcats.base.registry import lookup
 from headcats.categories.map_result import MapResult, block_title
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, refuse_unused
-from headcats.categories.map_tables import kept_map
+from headcats.categories.run_maps import kept_map
 from headcats.cli import arguments
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn

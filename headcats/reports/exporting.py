@@ -13,7 +13,7 @@ import xarray as xr
 from headcats.base.errors import DataError, OptionError, UnknownNameError, unknown_name_message
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import read_scores
+from headcats.categories.run_maps import read_scores
 from headcats.results.loading import read_results
 from headcats.results.manifest import Manifest
 from headcats.results.place import find_place

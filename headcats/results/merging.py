@@ -28,23 +28,13 @@ _NAMED = 5
 
 
 def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str]) -> xr.DataTree:
-    """Join results of one plan and one model into a new folder: the union of their tasks and methods.
+    """Join results of one plan and one model into a new or empty folder, and load it: all their tasks and methods.
 
     A joint method is joined from its finished parts (relations, seeds): the union of those too. The suite, which the
-    prompts of every task depend on, is the same in all folders. Tests, attention and pages are of one
-    folder each, and are not taken along.
-
-    Args:
-        folders: Results, as `load` takes them; where two hold the same block it must have the same fingerprint.
-        out: A folder that does not exist yet, or is empty.
-
-    Returns:
-        The merged results, as `load`.
-
-    Raises:
-        PlanError: Plans, models or suites differ, or two blocks or parts of one name were made with different prompts.
-        DamagedFileError: A file of a folder is damaged or missing; the run that made it makes it again.
-        StorageError: A folder cannot be read or is named twice, or `out` is taken.
+    prompts of every task depend on, is the same in all folders, and so is the fingerprint of a block that several hold;
+    else it is a PlanError. Tests, attention and pages are of one folder each, and are not taken along. Other errors: a
+    DamagedFileError, which the run that made a file repairs; a StorageError for a folder that cannot be read or is
+    named twice, and where `out` is taken.
     """
     with ResultsFolder(out).writing("headcats merge"):
         _merge(folders, ResultsFolder(out))

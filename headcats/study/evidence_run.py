@@ -16,7 +16,7 @@ import xarray as xr
 from headcats.base.errors import DataError, OptionError, StatisticsWarning, check_count
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, resolve_tested
-from headcats.categories.map_tables import read_scores
+from headcats.categories.run_maps import read_scores
 from headcats.evidence.confounders import covariates_of
 from headcats.evidence.damage import done_here
 from headcats.evidence.held_out import HeldOut, Options, examine

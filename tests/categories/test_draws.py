@@ -12,8 +12,8 @@ from headcats import rules
 from headcats.base.errors import DataError, OptionError
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import with_tests
 from headcats.categories.membership import categorize, head_table
+from headcats.categories.run_maps import with_tests
 from headcats.categories.shared import overlap
 from headcats.reports.text.maps import map_findings
 from headcats.scores.scoring import score

@@ -9,7 +9,7 @@ import xarray as xr
 import headcats as hc
 from headcats.base.errors import StorageWarning
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import map_tables
+from headcats.categories.run_maps import map_tables
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults

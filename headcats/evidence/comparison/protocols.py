@@ -18,7 +18,7 @@ from headcats.base.errors import (
     unknown_name_message,
 )
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import kept_judged
+from headcats.categories.run_maps import kept_judged
 from headcats.evidence.comparison.method_grid import IS_CONTROL
 from headcats.evidence.comparison.runs import TASKS, Runs, judge_each
 from headcats.results.declaration import approximation_label

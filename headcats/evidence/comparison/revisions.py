@@ -16,7 +16,7 @@ import xarray as xr
 from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.categories.argument_checks import check_rule, check_same_heads
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import map_tables, read_scores
+from headcats.categories.run_maps import map_tables, read_scores
 from headcats.evidence.comparison.runs import Runs, judge_each, read_runs
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults

@@ -179,13 +179,9 @@ class CausalMethod:
     ) -> "xr.Dataset":
         """The sweep over every batch of the task `part`, joined along `prompt` in the order of its batches.
 
-        Returns:
-            As `hc.sweep`, with the attribute `dropped`: prompts that no reference prompt matches, or without a second
-            corruption.
-
-        Raises:
-            DataError: The reference covers less than half of a batch's prompts, no prompt has a second corruption, or
-                roles do not align.
+        As `hc.sweep`, with the attribute `dropped`: prompts that no reference prompt matches, or without a second
+        corruption. A DataError if the reference covers less than half of a batch's prompts, no prompt has a second
+        corruption, or roles do not align.
         """
         from headcats.methods.causal.on_task import task_block
 

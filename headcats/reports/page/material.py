@@ -15,7 +15,7 @@ import xarray as xr
 from headcats.base.errors import HeadcatsError, StatisticsWarning
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import kept_scores
+from headcats.categories.run_maps import kept_scores
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import Saved, saved_attention, saved_evidence
 from headcats.reports.text.answer import (

@@ -13,7 +13,7 @@ from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories.differences import effect_differences
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import judge_scores, map_tables, read_scores, with_tests
+from headcats.categories.run_maps import judge_scores, map_tables, read_scores, with_tests
 from headcats.reports.text.maps import difference_table, map_findings
 from headcats.results.finding import Finding
 from headcats.results.run_results import RunResults

@@ -13,9 +13,9 @@ from results.folders import change_manifest, files
 
 import headcats as hc
 from headcats.base.errors import DataError, StatisticsWarning
-from headcats.categories import map_tables as module
+from headcats.categories import run_maps as module
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.map_tables import kept_map, kept_scores, map_tables, with_descriptors
+from headcats.categories.run_maps import kept_map, kept_scores, map_tables, with_descriptors
 from headcats.models.adapter import HookedModel
 from headcats.results import cached_tables as keeping
 from headcats.results.folder import ResultsFolder
