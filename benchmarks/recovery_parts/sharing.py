@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool
 from sections import Table
 
-from headcats.categories.shared_pairs import sharing
+from headcats.categories.shared import sharing
 from recovery_parts.analysis import scored
 from recovery_parts.generator import Design, results
 from recovery_parts.null import ALPHA, wilson

@@ -2,4 +2,4 @@
 
 from .differences import effect_differences as effect_differences
 from .membership import head_table as head_table
-from .shared_pairs import sharing as sharing
+from .shared import sharing as sharing

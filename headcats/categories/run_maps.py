@@ -13,8 +13,7 @@ from headcats.categories.differences import effect_differences
 from headcats.categories.map_result import SPECIFIC, MapResult, block_title, criteria
 from headcats.categories.map_spec import MapSpec, refuse_unused
 from headcats.categories.membership import categorize
-from headcats.categories.shared import overlap
-from headcats.categories.shared_pairs import sharing
+from headcats.categories.shared import overlap, sharing
 from headcats.results.block_files import slug
 from headcats.results.cached_tables import cached_tables
 from headcats.results.declaration import controls_of

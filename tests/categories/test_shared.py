@@ -13,8 +13,7 @@ from simulated import CATEGORIES, NAMES, block, tree
 from headcats import rules
 from headcats.base.errors import OptionError
 from headcats.categories.membership import categorize
-from headcats.categories.shared import overlap
-from headcats.categories.shared_pairs import sharing
+from headcats.categories.shared import overlap, sharing
 from headcats.rules.rule import negate
 from headcats.scores.scoring import score
 from headcats.statistics.labellings import draw_labellings
