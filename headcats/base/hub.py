@@ -38,9 +38,8 @@ _log = logging.getLogger("headcats")
 class HubProblem(Exception):
     """Problem of the hub, and what to do about it: two clauses of the sentence that a caller makes.
 
-    Attributes:
-        passes: Whether the hub may answer another time: no network, too many requests, a fault of its own.
-        is_found: Whether the hub knows the name.
+    `passes` if the hub may answer another time (no network, too many requests, a fault of its own), `is_found` if it
+    knows the name.
     """
 
     def __init__(self, what: str, advice: str, *, passes: bool = False, is_found: bool = True) -> None:

@@ -54,10 +54,7 @@ class Finding:
 class Table(Finding):
     """Texts in rows and columns; the sentence is its title, "" where the line before is the title.
 
-    Attributes:
-        columns: Heads of the columns; several may be "".
-        numeric: Columns of numbers, flush right.
-        colours: Text of a cell -> its colour, `#rrggbb`.
+    Several `columns` may be headed ""; `numeric` ones are flush right. `colours`: text of a cell -> `#rrggbb`.
     """
 
     columns: tuple[str, ...]
@@ -68,11 +65,7 @@ class Table(Finding):
 
 @dataclass(frozen=True, kw_only=True)
 class Prompts(Finding):
-    """Prompts and their continuations, token by token; the sentence is their title.
-
-    Attributes:
-        prompts: Name of a prompt -> text of each of its tokens, and of each token that continues it.
-    """
+    """Name -> texts of the tokens of a prompt, and of those that continue it; the sentence is their title."""
 
     prompts: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 

@@ -21,11 +21,9 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Place:
-    """Where results are, and where pages about them go.
+    """Where results are, and where pages about them go: the folder of the files, and its address.
 
-    Attributes:
-        address: As `hc.load` and commands take it: a folder, or `hf://owner/name[@revision]`.
-        folder: The files.
+    The address is as `hc.load` and commands take it: a folder, or `hf://owner/name[@revision]`.
     """
 
     address: str

@@ -31,8 +31,7 @@ _TABLE = re.compile(r'hc\.suite_blocks\(results\)\["([^"]+)"\]')
 class RunResults:
     """Results of a run, finished or not: what is found in its labelled tree, each read once.
 
-    Args:
-        tree: As `hc.load` returns it; also a part of it, or a tree that was made by hand.
+    The tree is as `hc.load` returns it, a part of it, or made by hand.
     """
 
     def __init__(self, tree: xr.DataTree) -> None:

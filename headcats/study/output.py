@@ -30,13 +30,10 @@ _log = logging.getLogger("headcats")
 
 
 class Output:
-    """The manifest and the blocks of a run under way.
+    """The manifest, which grows with every finished block, and the blocks of a run under way.
 
-    Attributes:
-        manifest: It grows with every finished block.
-        suite: The suite of the run, as text.
-        folder: None keeps everything in memory.
-        stored_suite: The suite that the folder holds, as text; "" for none.
+    Without a folder everything stays in memory. `suite` is that of the run and `stored_suite` that of the folder, ""
+    for none; both as text.
     """
 
     def __init__(self, manifest: Manifest, suite: str, folder: ResultsFolder | None = None) -> None:

@@ -28,14 +28,9 @@ _CHECKED_PROMPTS = 2
 
 @dataclass(frozen=True)
 class Scored:
-    """A part of a method, or the reason why there is none.
+    """A part of a method, or, with no `block`, the `refusal`: why the method is skipped on it; "" for a block.
 
-    Attributes:
-        label: The method.
-        block: As the method gives it; None if it is skipped.
-        refusal: Why the method is skipped on the part; "" for a block.
-        seconds: How long it took.
-        device: Device of the worker that made it; "" of this process.
+    It took `seconds`, on the `device` of the worker that made it; "" of this process.
     """
 
     label: str
@@ -57,11 +52,7 @@ class Scored:
 
 
 class Scorer(Protocol):
-    """Scores cells of a study, each a method on a task.
-
-    Attributes:
-        preparation: Model, study and prompts.
-    """
+    """Scores cells of a study, each a method on a task; `preparation` has model, study and prompts."""
 
     preparation: Preparation
 
