@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED
-from headcats.reports.text.side_by_side import (
+from headcats.reports.text.comparison import (
     Membership,
     agreeing,
     effect_text,

@@ -14,7 +14,7 @@ from headcats.categories.run_maps import scored_map
 from headcats.evidence.comparison.agreement import agreement
 from headcats.evidence.comparison.revisions import course
 from headcats.evidence.comparison.runs import Runs
-from headcats.reports.text.side_by_side import Membership, memberships
+from headcats.reports.text.comparison import Membership, memberships
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import noun
 from headcats.results.run_results import RunResults

@@ -20,7 +20,7 @@ from headcats.figures.panels.text import escaped
 from headcats.reports.page.first_screen import Card, FirstScreen, MapShown
 from headcats.reports.page.parts import Drawn
 from headcats.reports.page.several.compared import Compared
-from headcats.reports.text.side_by_side import agreeing, sureness
+from headcats.reports.text.comparison import agreeing, sureness
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import cell_name, unit_of
 

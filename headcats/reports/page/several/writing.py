@@ -18,9 +18,8 @@ from headcats.reports.page.parts import Code, Drawn, Heading, Link, Part, Tab, s
 from headcats.reports.page.several.compared import Compared, compare_runs
 from headcats.reports.page.several.first_screen import first_screen
 from headcats.reports.text.agreement import agreement_findings, replicate_findings
-from headcats.reports.text.comparison import plan_findings
+from headcats.reports.text.comparison import Membership, effect_text, how_sure, plan_findings
 from headcats.reports.text.revisions import revision_findings
-from headcats.reports.text.side_by_side import Membership, effect_text, how_sure
 from headcats.results.block_files import slug
 from headcats.results.finding import Table, first_names, line, note, table
 from headcats.results.sources import is_bundled
