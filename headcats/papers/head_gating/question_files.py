@@ -14,12 +14,11 @@ from typing import Any
 
 from headcats.base.errors import DataError
 from headcats.tasks.files.content import JSON, SUFFIXES, check_safe
-from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
 from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.questions import LAYOUTS as WITH_OPTIONS
 from headcats.tasks.files.questions import NO_ANSWER, NO_QUESTION, Parts, Row, as_text
 from headcats.tasks.files.records import Records
-from headcats.tasks.files.table_file import table_records
+from headcats.tasks.files.table_file import HUB, hub_records, is_saved_dataset, saved_records, table_records
 
 _INSIDE = "examples"
 """Field of a JSON object that holds its records."""

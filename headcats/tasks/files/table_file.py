@@ -1,6 +1,7 @@
-"""CSV, TSV and Parquet, and tables of `datasets`: read row by row, never held."""
+"""CSV, TSV and Parquet, and tables of `datasets`, saved on disk or of the hub: read row by row, never held."""
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,10 @@ _FEW_VALUES, _MOST_VALUES = 2**21, 4  # of any file, and for each of its bytes
 _CELL = 8  # bytes of a value in Python, at least
 _TAB = "\t"
 _DELIMITERS = (";", _TAB, ",", "|")
+HUB = "hf://datasets/"
+_MARKS = ("dataset_info.json", "dataset_dict.json")
+# A name of the hub; `.` and `..` are none.
+_NAME = re.compile(r"(?!\.{1,2}$)[\w.-]+")
 
 
 def table_records(path: Path) -> Records:
@@ -161,3 +166,60 @@ def _arrow(file: str) -> Iterator[None]:
         raise
     except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         raise DataError(f"{file} cannot be read as a table: {error}; write it again.") from None
+
+
+def is_saved_dataset(folder: Path) -> bool:
+    """True if `save_to_disk` has written this folder."""
+    return (any((folder / mark).is_file() for mark in _MARKS) and (folder / "state.json").is_file()) or (
+        folder / _MARKS[1]
+    ).is_file()
+
+
+def saved_records(folder: Path) -> Records:
+    """A dataset that `save_to_disk` has written."""
+    import datasets
+
+    return _records(lambda: datasets.load_from_disk(str(folder)), folder.name, "name the folder of one")
+
+
+def hub_records(address: str) -> Records:
+    """A dataset of the hub, downloaded if it is not in the cache: `hf://datasets/user/name[/config[/split]]`."""
+    parts = address.removeprefix(HUB).rstrip("/").split("/")
+    if not (address.startswith(HUB) and 2 <= len(parts) <= 4 and all(parts) and all(map(_NAME.fullmatch, parts[:2]))):
+        raise DataError(
+            f"Expected a dataset of the hub as {HUB}user/name, /config and /split behind it; got {address!r}."
+        )
+    user, name, *chosen = parts
+    if Path(user, name).exists():
+        raise DataError(
+            f"{user}/{name} is here too, as a file or folder, which would be loaded in place of the hub's: name it as "
+            "one, or start from another folder."
+        )
+    return loaded_records(f"{user}/{name}", *chosen)
+
+
+def loaded_records(name: str, config: str | None = None, split: str | None = None) -> Records:
+    """Records that `datasets.load_dataset` loads under this name; code of the dataset is never run."""
+    import datasets
+
+    def load() -> Any:
+        return datasets.load_dataset(name, config, split=split)
+
+    return _records(load, name.rpartition("/")[2], "name one behind the config, as /default/train")
+
+
+def _records(load: Callable[[], Any], name: str, advice: str) -> Records:
+    try:
+        table = load()
+    except Exception as error:  # noqa: BLE001 - any of datasets, pyarrow, fsspec and the readers of each format
+        reason = next(iter(str(error).splitlines()), "").rstrip(".") or type(error).__name__
+        raise DataError(f"The dataset {name!r} cannot be loaded: {reason}.") from None
+    if isinstance(table, dict):
+        if len(table) != 1:
+            raise DataError(f"The dataset {name!r} has the splits {', '.join(map(repr, table))}: {advice}.")
+        (table,) = table.values()
+
+    def batches() -> Iterator[Any]:
+        yield from table.with_format("arrow").iter(batch_size=_ROWS)
+
+    return arrow_records(name, table.column_names, batches)

@@ -12,10 +12,9 @@ from tasks.files.layout_files import write
 
 import headcats as hc
 from headcats.base.errors import DataError
-from headcats.tasks.files.dataset import loaded_records
 from headcats.tasks.files.layouts import record_task
 from headcats.tasks.files.settings import FileSettings
-from headcats.tasks.files.table_file import _expanded, parquet_records
+from headcats.tasks.files.table_file import _expanded, loaded_records, parquet_records
 
 PAIRS = {"input": ["France", "Italy"], "output": ["Paris", "Rome"]}
 
