@@ -39,7 +39,7 @@ from headcats import cli
 from headcats.base.errors import HeadcatsError
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import map_tables
-from headcats.cli.settings import settings
+from headcats.cli.options import settings
 from headcats.models.adapter import HookedModel
 from headcats.results.checksum import json_content_of, json_with_checksum
 from headcats.results.folder import ResultsFolder

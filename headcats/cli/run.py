@@ -20,9 +20,8 @@ from headcats.cli.arguments import AsJson, Details
 from headcats.cli.commands import stopping
 from headcats.cli.console import note_control, warn
 from headcats.cli.map_answer import draw_map, map_numbers, short_run
-from headcats.cli.options import takes_fields
+from headcats.cli.options import check_names, settings, takes_fields
 from headcats.cli.series import run_revisions
-from headcats.cli.settings import check_names, settings
 from headcats.methods.spec import MethodSpec
 from headcats.reports.text.answer import toy_model_warning
 from headcats.reports.text.maps import map_findings

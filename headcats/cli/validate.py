@@ -8,8 +8,7 @@ from headcats.base.registry import names
 from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson
 from headcats.cli.console import tell
-from headcats.cli.options import takes_fields
-from headcats.cli.settings import check_names, settings
+from headcats.cli.options import check_names, settings, takes_fields
 from headcats.results.finding import line
 from headcats.results.manifest import SUITE
 from headcats.study.options import ModelOptions, StudyOptions

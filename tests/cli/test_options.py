@@ -10,8 +10,8 @@ import typer
 
 import headcats as hc
 from headcats.base.errors import OptionError
+from headcats.cli.options import settings
 from headcats.cli.run import run_command
-from headcats.cli.settings import settings
 from headcats.reports.text.suggestions import repeat_command
 from headcats.results.manifest import Manifest
 from headcats.results.options import PlanOptions, options_of

@@ -10,7 +10,7 @@ import headcats as hc
 from headcats.base import registry
 from headcats.base.errors import OptionError, UnknownNameError
 from headcats.cli.arguments import DEFAULT_RULE
-from headcats.cli.settings import check_names, settings
+from headcats.cli.options import check_names, settings
 from headcats.prompts.template import ARROW
 from headcats.results.folder import ResultsFolder
 from headcats.results.records import SOLVED

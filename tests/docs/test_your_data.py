@@ -7,7 +7,7 @@ from pathlib import Path
 from for_each import for_each
 
 import headcats as hc
-from headcats.cli.settings import settings
+from headcats.cli.options import settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "your_data.md").read_text(encoding="utf-8")
 EXAMPLES = {

@@ -5,7 +5,7 @@ import pytest
 import headcats as hc
 from headcats.base import registry
 from headcats.base.errors import UnknownNameError
-from headcats.cli.settings import settings
+from headcats.cli.options import settings
 from headcats.study.plan import plan
 
 pytestmark = pytest.mark.usefixtures("joint_methods")
