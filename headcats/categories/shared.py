@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from jaxtyping import Bool, Int
 
@@ -176,9 +177,8 @@ def sharing(
     table = without_draws(scores).sel(task=tasks)
     tests = TaskTests.from_scores(table if sign == "helping" else negate(table), least=rule.least_effect)
     sources = table.get("independent_source", table["task"])
-    drawn = draw_labellings(
-        _numbers(table["category"]), _numbers(sources), n_categories=len(needed), n=relabellings, seed=seed
-    )
+    numbers, units = (pd.factorize(names.values)[0] for names in (table["category"], sources))  # by first appearance
+    drawn = draw_labellings(numbers, units, n_categories=len(needed), n=relabellings, seed=seed)
     labels = drawn.labels
     # What a rule reads beside numbers of heads is that of the true categories.
     judged = judge(tests, tests.rows_of({name: numbered[name] for name in needed}), needed, rule=rule).table
@@ -190,12 +190,6 @@ def sharing(
     pairs = (in_categories * (in_categories - 1) // 2).sum(axis=(1, 2))
     values = {"shared_pairs": int(pairs[0]), "n_labellings": len(pairs)}
     return xr.Dataset(values | _against_others(pairs), attrs=scores.attrs | {"rule": repr(rule), "sign": sign})
-
-
-def _numbers(names: xr.DataArray) -> Int[np.ndarray, " task"]:
-    """Number of each name, by first appearance."""
-    places = {name: place for place, name in enumerate(dict.fromkeys(names.values.tolist()))}
-    return np.array([places[name] for name in names.values.tolist()])
 
 
 def _members(
