@@ -14,7 +14,6 @@ finished studies into `tutorials/`, without what only this machine reads again.
 import argparse
 import json
 import os
-import resource
 import shlex
 import subprocess
 import sys
@@ -102,27 +101,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def take_time(name: str, command: list[str], out: Path, *, threads: int) -> None:
     """Call headcats, and add what it took to the file of seconds, also of a call that was stopped."""
-    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     print(f"headcats {shlex.join(command)}", flush=True)
-    status = 0
-    try:
-        environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-        status = subprocess.run([sys.executable, "-m", "headcats", *command], env=environment, check=False).returncode
-    finally:
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        file = out / "seconds.json"
-        known = json.loads(file.read_text()) if file.is_file() else {}
-        took = {
-            "clock": round(time.monotonic() - started, 1),
-            "processor": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1),
-            "peak_memory": after.ru_maxrss * 1024,
-            "threads": threads,
-        }
-        known.setdefault(name, []).append(took)
-        out.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-    if status:
-        sys.exit(status)
+    started, environment = time.monotonic(), os.environ | {"OMP_NUM_THREADS": str(threads)}
+    process = subprocess.Popen([sys.executable, "-m", "headcats", *command], env=environment)
+    while True:
+        try:
+            _, ended, used = os.wait4(process.pid, 0)
+            break
+        except KeyboardInterrupt:  # which the call got, too
+            continue
+    process.returncode = os.waitstatus_to_exitcode(ended)
+    file = out / "seconds.json"
+    known = json.loads(file.read_text()) if file.is_file() else {}
+    took = {
+        "clock": round(time.monotonic() - started, 1),
+        "processor": round(used.ru_utime + used.ru_stime, 1),
+        "peak_memory": used.ru_maxrss * 1024,
+        "threads": threads,
+    }
+    known.setdefault(name, []).append(took)
+    out.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+    if process.returncode:
+        sys.exit(process.returncode)
 
 
 if __name__ == "__main__":
