@@ -7,54 +7,66 @@ import xarray as xr
 
 from headcats.results.head_axes import HEAD, cell_name, unit_of
 
-ROLES = {
-    "induction": "an induction head",
-    "previous_token": "a previous-token head",
-    "duplicate_token": "a duplicate-token head",
-    "copying": "a copying head",
-    "direct_logit": "a direct-logit head in {category}",
-}
-"""Descriptor -> what a head is called that has very much of it; of tasks, in a category that it is a member of."""
 FENCE = 3.0
 """Interquartile ranges above the upper quartile of all heads; beyond is far out (Tukey, Exploratory Data Analysis)."""
-LEAST = 0.4
-"""Least attention, copying, or logits: below, a head does something else most of the time."""
+
+
+class Kind(NamedTuple):
+    """What a head is called that has very much of a descriptor, and the least value: below, it does mostly else."""
+
+    name: str
+    least: float
+    of: str = ""
+
+
+KINDS = {
+    "induction": Kind("an induction head", 0.4),
+    "previous_token": Kind("a previous-token head", 0.4),
+    "duplicate_token": Kind("a duplicate-token head", 0.4),
+    "copying": Kind("a copying head", 0.4),
+    # As much as makes an effect a membership.
+    "direct_share": Kind("with a direct effect on the logits in {category}", 0.05, " of the gap"),
+}
+"""Variable of an overlap -> its kind; of categories, in one that the head is a member of."""
 
 
 class Role(NamedTuple):
-    """A head, what it is called, and its descriptor beside that of the median head."""
+    """A head, what it is called, and its descriptor beside that of the median head, with the unit."""
 
     head: str
     name: str
     value: float
     median: float
+    of: str
 
 
 def head_roles(overlap: xr.Dataset) -> list[Role]:
-    """Roles of the members of any category, those of a kind together and the largest first; none of groups of heads."""
+    """Roles of the members of any category, kind by kind, the largest first; none of groups of heads."""
     if unit_of(overlap) != HEAD:
         return []
-    members = overlap["member"] == 1
-    roles: list[Role] = []
-    for name in filter(overlap.__contains__, ROLES):
-        descriptor = overlap[name]
-        if "category" not in descriptor.dims:
-            roles += _far_out(descriptor, members.any("category"), ROLES[name])
+    members, roles = overlap["member"] == 1, list[Role]()
+    for name, kind in KINDS.items():
+        if name not in overlap:
             continue
-        for category in map(str, overlap["category"].values):
-            of_one = {"category": category}
-            roles += _far_out(descriptor.sel(of_one), members.sel(of_one), ROLES[name].format(**of_one))
-    return sorted(roles, key=lambda role: (role.name not in ROLES.values(), -role.value))
+        if "category" not in overlap[name].dims:
+            found = _far_out(overlap[name], members.any("category"), kind)
+        else:
+            found = []
+            for category in map(str, overlap["category"].values):
+                of_one, called = {"category": category}, kind.name.format(category=category)
+                found += _far_out(overlap[name].sel(of_one), members.sel(of_one), kind._replace(name=called))
+        roles += sorted(found, key=lambda role: -role.value)
+    return roles
 
 
-def _far_out(values: xr.DataArray, members: xr.DataArray, called: str) -> list[Role]:
+def _far_out(values: xr.DataArray, members: xr.DataArray, kind: Kind) -> list[Role]:
     cells, inside = (table.transpose("layer", "head").values for table in (values, members))
     if np.isnan(cells).all():
         return []
     lower, median, upper = np.nanquantile(cells, [0.25, 0.5, 0.75])
-    far_out = inside & (cells > upper + FENCE * (upper - lower)) & (cells >= LEAST)
+    far_out = inside & (cells > upper + FENCE * (upper - lower)) & (cells >= kind.least)
     layers, heads = values["layer"].values, values["head"].values
     return [
-        Role(cell_name(layers[row], heads[column], HEAD), called, float(cells[row, column]), float(median))
+        Role(cell_name(layers[row], heads[column], HEAD), kind.name, float(cells[row, column]), float(median), kind.of)
         for row, column in np.argwhere(far_out)
     ]

@@ -179,9 +179,11 @@ class MapResult:
 
 
 def verdicts_of(evidence: xr.DataTree) -> dict[str, str]:
-    """Category -> verdict of one test."""
+    """Category -> verdict of one test; categories without a task in it have none."""
     table = evidence["relabelling"].to_dataset()
-    return dict(zip(table["category"].values.tolist(), table["verdict"].values.tolist(), strict=True))
+    verdicts = zip(table["category"].values.tolist(), table["verdict"].values.tolist(), strict=True)
+    tested = set(table["task_category"].values.tolist())
+    return {category: verdict for category, verdict in verdicts if category in tested}
 
 
 def block_title(block: xr.Dataset) -> str:

@@ -73,19 +73,29 @@ def _judged(run: RunResults, reading: MapSpec, *, jobs: int = 1) -> dict[str, xr
 
 
 def _described(tables: dict[str, xr.Dataset], run: RunResults) -> dict[str, xr.Dataset]:
-    return tables | {"overlap": with_descriptors(tables["overlap"], run.descriptors)}
+    scores = tables["scores"]
+    gap = scores["gap"] if scores.attrs["metric"] == "logit_diff" else None  # else not in logits
+    return tables | {"overlap": with_descriptors(tables["overlap"], run.descriptors, gap=gap)}
 
 
-def with_descriptors(overlap: xr.Dataset, descriptors: xr.Dataset | None) -> xr.Dataset:
-    """Add the descriptors of a run; `direct_logit` is the mean over a category's tasks. Groups of heads have none."""
+def with_descriptors(
+    overlap: xr.Dataset, descriptors: xr.Dataset | None, *, gap: xr.DataArray | None = None
+) -> xr.Dataset:
+    """Add the descriptors of a run; `direct_logit` is the mean over a category's tasks. Groups of heads have none.
+
+    With the gap of each task in logits, `direct_share (category, layer, head)` is the mean of direct logits as shares.
+    """
     if descriptors is None or unit_of(overlap) != HEAD:
         return overlap
     of_heads = {name: descriptors[name] for name in DESCRIPTORS if name in descriptors and name != "direct_logit"}
     overlap = overlap.assign(of_heads)
     if "category" not in descriptors.coords or not descriptors.sizes["task"]:
         return overlap
-    means = descriptors["direct_logit"].groupby("category").mean(keep_attrs=True)
-    return overlap.assign(direct_logit=means.reindex(category=overlap["category"].values))
+    direct = {"direct_logit": descriptors["direct_logit"]}
+    if gap is not None:
+        direct["direct_share"] = direct["direct_logit"] / gap.drop_vars("category", errors="ignore")
+    means = {name: values.groupby("category").mean(keep_attrs=True) for name, values in direct.items()}
+    return overlap.assign({name: of.reindex(category=overlap["category"].values) for name, of in means.items()})
 
 
 def with_tests(tables: Mapping[str, xr.Dataset], reading: MapSpec) -> dict[str, xr.Dataset]:

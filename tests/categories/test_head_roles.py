@@ -25,8 +25,8 @@ def overlap(members: list[tuple[int, int]], **far: tuple[int, int, float]) -> xr
 def test_members_that_stand_out_are_named_with_the_median_head() -> None:
     found = head_roles(overlap([(2, 3), (0, 1)], induction=(2, 3, 0.61), previous_token=(0, 1, 0.9)))
     assert [(role.head, role.name, role.value) for role in found] == [
-        ("L0H1", "a previous-token head", 0.9),
         ("L2H3", "an induction head", 0.61),
+        ("L0H1", "a previous-token head", 0.9),
     ]
     assert all(0.01 < role.median < 0.05 for role in found)
 
@@ -51,12 +51,12 @@ def test_without_descriptors_or_with_none_of_a_model_nothing_is_said() -> None:
     assert head_roles(unknown.assign(copying=unknown["copying"] * np.nan)) == []
 
 
-def test_direct_logits_are_those_of_a_category_that_the_head_is_in() -> None:
-    direct = np.random.default_rng(0).uniform(-0.02, 0.02, (4, 8, 2))
-    direct[2, 3], direct[1, 1] = [0.9, 0.7], 1.5
+def test_direct_effects_are_those_of_a_category_that_the_head_is_in() -> None:
+    direct = np.random.default_rng(0).uniform(-0.002, 0.002, (4, 8, 2))
+    direct[2, 3], direct[1, 1], direct[0, 1] = [0.9, 0.7], 0.8, 0.04
     table = overlap([(2, 3), (0, 1)], copying=(0, 1, 0.6))
-    found = head_roles(table.assign(direct_logit=(("layer", "head", "category"), direct)))
-    assert [(role.head, role.name, role.value) for role in found] == [
-        ("L0H1", "a copying head", 0.6),
-        ("L2H3", "a direct-logit head in b", 0.7),
+    found = head_roles(table.assign(direct_share=(("layer", "head", "category"), direct)))
+    assert [(role.head, role.name, role.value, role.of) for role in found] == [
+        ("L0H1", "a copying head", 0.6, ""),
+        ("L2H3", "with a direct effect on the logits in b", 0.7, " of the gap"),
     ]

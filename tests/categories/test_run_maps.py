@@ -291,6 +291,9 @@ def test_direct_logits_are_means_over_the_tasks_of_a_category(descriptors: xr.Da
     assert described.direct_logit.sel(category="x").values.tolist() == [[4.0, 5.0], [6.0, 7.0]]
     assert described.direct_logit.sel(category="y").values.tolist() == [[4.0, 5.0], [6.0, 7.0]]
     assert described.direct_logit.sel(category="z").isnull().all()
+    gap = xr.DataArray([2.0, 1.0, 4.0], coords={"task": ["a", "b", "c"]})
+    shares = with_descriptors(members(), descriptors, gap=gap).direct_share
+    assert shares.sel(category="x").values.tolist() == [[1.0, 1.375], [1.75, 2.125]]
 
 
 def test_groups_of_heads_have_none(descriptors: xr.Dataset) -> None:

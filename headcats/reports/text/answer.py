@@ -63,7 +63,7 @@ def headline(result: MapResult) -> Iterator[Finding]:
         yield _more_prompts(result, "answer.not_judged", "answer.not_judged_of_lists")
         return
     if result.evidence:
-        yield line("answer.verdicts", verdicts=list(_verdicts(result.verdicts)))
+        yield line("answer.verdicts", verdicts=list(_verdicts(result.verdicts, result)))
         yield from coincidences(result.evidence[0]["relabelling"].to_dataset())
     if result.inside.any():
         yield from who_serves_what(overlap, kind)
@@ -265,7 +265,7 @@ def other_tests(result: MapResult) -> Iterator[Finding]:
     for each in result.evidence[1:]:
         if (verdicts := verdicts_of(each)) != result.verdicts:
             positions = json.loads(each.attrs["options"])["positions"]
-            yield line("answer.other_test", positions=positions, verdicts=list(_verdicts(verdicts)))
+            yield line("answer.other_test", positions=positions, verdicts=list(_verdicts(verdicts, result)))
 
 
 def _agreeing(result: MapResult) -> list[str]:
@@ -275,10 +275,10 @@ def _agreeing(result: MapResult) -> list[str]:
     return [each.name for each in same if not each.not_judged]
 
 
-def _verdicts(given: Mapping[str, str]) -> Iterator[Finding]:
+def _verdicts(given: Mapping[str, str], result: MapResult) -> Iterator[Finding]:
     for verdict in VERDICTS:
         if names := [category for category, of_category in given.items() if of_category == verdict]:
-            are_all = 1 < len(names) == len(given)
+            are_all = 1 < len(names) == result.overlap.sizes["category"]
             categories = line("answer.all_categories") if are_all else _categories(names)
             yield line("answer.verdict", verdict=verdict, categories=categories, n=len(names))
 

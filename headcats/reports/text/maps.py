@@ -11,6 +11,7 @@ from headcats.categories.differences import LEAST_SOURCES
 from headcats.categories.map_result import MapResult
 from headcats.categories.membership import SETTLED, head_table
 from headcats.reports.text.answer import shared_pairs
+from headcats.reports.text.roles import roles
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import (
     Finding,
@@ -37,6 +38,7 @@ def map_findings(result: MapResult) -> Iterator[Finding]:
     yield from not_judged(result)
     yield from unit_note(result.tables["members"])
     yield from head_findings(result)
+    yield from roles(result)
     yield from shared_findings(result)
 
 

@@ -56,8 +56,9 @@ def maps(mapped, *others, task_specific=None, tested=()):
     return replace(mapped, task_specific=task_specific, others=others, evidence=tested)
 
 
-def evidence(*verdicts):
+def evidence(*verdicts, n_tested=3):
     columns = {"verdict": ("category", list(verdicts)), "inseparable": ("category", [""] * 3), "coincide": ""}
+    columns["task_category"] = ("task", list(CATEGORIES[:n_tested]))
     table = xr.Dataset(columns, coords={"category": list(CATEGORIES)})
     return xr.DataTree.from_dict({"/relabelling": table})
 
@@ -263,3 +264,5 @@ def test_verdicts_are_by_category():
     assert a_map().verdicts == {}
     verdicts = verdicts_of(evidence(SUPPORTED, INCONCLUSIVE, SUPPORTED))
     assert verdicts["Knowledge"] == INCONCLUSIVE
+    without_a_task = verdicts_of(evidence(SUPPORTED, INCONCLUSIVE, SUPPORTED, n_tested=2))
+    assert without_a_task == {name: verdicts[name] for name in CATEGORIES[:2]}
