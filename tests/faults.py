@@ -28,7 +28,7 @@ from counting import SUITE, counting_folder
 import headcats as hc
 from headcats.base.errors import HeadcatsError
 from headcats.results import whole_file
-from headcats.results.checksum import content_of
+from headcats.results.file_format import content_of
 from headcats.results.folder import ResultsFolder
 from headcats.results.joined import checksums_in
 

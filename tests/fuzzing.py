@@ -41,7 +41,7 @@ from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import map_tables
 from headcats.cli.options import settings
 from headcats.models.adapter import HookedModel
-from headcats.results.checksum import json_content_of, json_with_checksum
+from headcats.results.file_format import json_content_of, json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, MethodRecord, ModelRecord, PlanRecord, TaskRecord

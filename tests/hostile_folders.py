@@ -35,7 +35,7 @@ from counting import counting_folder
 from fuzzing import FINE, studied_folder
 
 from headcats import cli
-from headcats.results.checksum import FORMAT, content_of, json_content_of, json_with_checksum, with_checksum
+from headcats.results.file_format import FORMAT, content_of, json_content_of, json_with_checksum, with_checksum
 
 SECRET = b"3f9ac1d2 nobody but the owner reads this "
 HIDDEN = "elsewhere"

@@ -19,7 +19,7 @@ import xarray as xr
 
 from headcats.base.errors import DamagedFileError, StorageError
 from headcats.results.block_schema import block_problem, joint_problem
-from headcats.results.checksum import read_file, stated_checksum, stated_in
+from headcats.results.file_format import read_file, stated_checksum, stated_in
 from headcats.results.joined import checksums_in, checksums_of, join_blocks, split_blocks
 from headcats.results.manifest import SUITE
 from headcats.results.tables import as_written, of_hdf5, parse_table, read_checked, read_table, table_bytes

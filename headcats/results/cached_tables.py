@@ -18,7 +18,7 @@ import xarray as xr
 
 import headcats
 from headcats.base.errors import StatisticsWarning, StorageError
-from headcats.results.checksum import checksum
+from headcats.results.file_format import checksum
 from headcats.results.folder import KEPT
 from headcats.results.run_results import RunResults
 from headcats.results.stored_run import StoredRun

@@ -1,4 +1,4 @@
-"""Categories of the bundled suites: their names, order and colours, as figures and pages can draw them."""
+"""Categories, each a name and a colour: those of the bundled suites, their order, and colours that pages can draw."""
 
 import re
 from collections.abc import Iterable, Sequence

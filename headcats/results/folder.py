@@ -8,8 +8,8 @@ import xarray as xr
 
 from headcats.base.errors import DamagedFileError, StorageError
 from headcats.results.block_files import AGAIN, BLOCKS, BlockFiles
-from headcats.results.checksum import checksum, json_content_of, json_with_checksum, read_file
 from headcats.results.descriptors import DESCRIPTORS_FILE
+from headcats.results.file_format import checksum, json_content_of, json_with_checksum, read_file
 from headcats.results.manifest import Manifest
 from headcats.results.place import MANIFEST, address_of, no_results
 from headcats.results.suite_text import SUITE_FILE

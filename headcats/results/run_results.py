@@ -13,9 +13,9 @@ from typing import Any
 import xarray as xr
 
 from headcats.base.errors import DataError
-from headcats.results.checksum import checksum
 from headcats.results.declaration import Declaration, declaration_of
 from headcats.results.descriptors import DESCRIPTORS_NODE
+from headcats.results.file_format import checksum
 from headcats.results.head_axes import HEAD
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest

@@ -10,7 +10,7 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.base.errors import DamagedFileError, StorageError
-from headcats.results.checksum import FORMAT, json_with_checksum, read_object
+from headcats.results.file_format import FORMAT, json_with_checksum, read_object
 from headcats.results.folder import ResultsFolder
 from headcats.results.place import SERIES
 from headcats.results.typed import MisfitError, Record

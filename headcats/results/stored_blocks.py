@@ -15,7 +15,7 @@ import xarray as xr
 from headcats.base.errors import DamagedFileError, StorageError
 from headcats.results.block_files import AGAIN
 from headcats.results.block_schema import other_model
-from headcats.results.checksum import stated_checksum, stated_in
+from headcats.results.file_format import stated_checksum, stated_in
 from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest

@@ -14,7 +14,7 @@ from typing import TypeVar
 import xarray as xr
 
 from headcats.base.errors import DamagedFileError, HeadcatsError, StorageError
-from headcats.results.checksum import checksum, content_of, read_file, with_checksum
+from headcats.results.file_format import checksum, content_of, read_file, with_checksum
 from headcats.results.untrusted import check_untrusted
 from headcats.results.writer import WRITER
 

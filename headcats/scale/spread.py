@@ -21,7 +21,7 @@ from headcats.study.preparation import Preparation
 from headcats.study.progress import Advance
 from headcats.study.references import References, reference_kind
 from headcats.study.scorer import Here, Scored
-from headcats.sweeps.free_memory import budget
+from headcats.sweeps.within_memory import budget
 from headcats.tasks.definition import Task
 
 

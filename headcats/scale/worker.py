@@ -15,7 +15,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.results.records import ModelRecord
 from headcats.study.identity import describe_differences, model_record, versions
-from headcats.sweeps.free_memory import share_memory
+from headcats.sweeps.within_memory import share_memory
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from headcats.results.records import NOT_USED, DropCounts, GivenAnswer, TaskReco
 from headcats.statistics.task import mean_interval
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation, Prepared
-from headcats.sweeps.free_memory import budget
 from headcats.sweeps.memory import MemoryPlan
 from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.within_memory import budget
 from headcats.tasks.definition import Task
 
 SHOWN = 3

@@ -39,7 +39,7 @@ from headcats.study.options import Elsewhere, check_cluster
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_order, check_prompts, restored_model, restored_study
-from headcats.sweeps.free_memory import budget
+from headcats.sweeps.within_memory import budget
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 

@@ -14,7 +14,7 @@ import xarray as xr
 from headcats.base.errors import DamagedFileError, PlanError
 from headcats.results.block_files import BLOCKS, MOST_JOINED
 from headcats.results.block_schema import other_model
-from headcats.results.checksum import stated_in
+from headcats.results.file_format import stated_in
 from headcats.results.folder import ResultsFolder
 from headcats.results.joined import is_plain
 from headcats.results.loading import load

@@ -113,8 +113,8 @@ def study_of(options: StudyOptions) -> Study:
     a limit of memory that cannot be read, or a shard with nothing to do.
     """
     from headcats.metrics.definition import registered_name  # which imports torch, as do the next
-    from headcats.sweeps.free_memory import budget
     from headcats.sweeps.paths import check_path
+    from headcats.sweeps.within_memory import budget
 
     check_path(options.path)
     if options.memory is not None:

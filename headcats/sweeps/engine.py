@@ -16,7 +16,6 @@ from headcats.models.head import Head
 from headcats.results.block_schema import worst_check
 from headcats.results.head_axes import HEAD, KV_GROUP, UNITS
 from headcats.sweeps import memory
-from headcats.sweeps.free_memory import in_parts
 from headcats.sweeps.hooked import hooked
 from headcats.sweeps.intervention import Change, Z
 from headcats.sweeps.memory import Sizes
@@ -25,6 +24,7 @@ from headcats.sweeps.replayed import replayed
 from headcats.sweeps.runs import BaseRuns, Run
 from headcats.sweeps.sources import AtPosition, Replacements
 from headcats.sweeps.tree import HeadSet
+from headcats.sweeps.within_memory import in_parts
 
 EACH = "each"
 """Positions of a sweep: every token of the prompts, one at a time."""

@@ -24,9 +24,9 @@ from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.sweeps import memory
-from headcats.sweeps.free_memory import in_parts
 from headcats.sweeps.hooked import rest_of_rows
 from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.within_memory import in_parts
 
 _EMBEDDINGS = hook_before(0)
 # Larger parts are no faster, and prompts are cut in the same places however much memory a machine has.

@@ -16,11 +16,11 @@ from headcats.models.continued import Continued
 from headcats.models.replay.recording import Recording, Unreplayable, record
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
-from headcats.sweeps.free_memory import budget, in_parts
 from headcats.sweeps.hooked import rest_of_rows
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.memory import Sizes
 from headcats.sweeps.replayed import rest_of_residual
+from headcats.sweeps.within_memory import budget, in_parts
 
 T = TypeVar("T")
 

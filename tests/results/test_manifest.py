@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.base.errors import DamagedFileError, StorageError
-from headcats.results.checksum import FORMAT, json_with_checksum
+from headcats.results.file_format import FORMAT, json_with_checksum
 from headcats.results.manifest import Manifest
 from headcats.results.records import (
     BlockRecord,

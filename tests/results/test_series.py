@@ -8,7 +8,7 @@ import pytest
 from for_each import for_each
 
 from headcats.base.errors import StorageError
-from headcats.results.checksum import FORMAT, json_with_checksum
+from headcats.results.file_format import FORMAT, json_with_checksum
 from headcats.results.loading import load
 from headcats.results.series import SERIES, RevisionRecord, SeriesFolder, SeriesRecord
 

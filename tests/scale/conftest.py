@@ -13,7 +13,7 @@ import headcats as hc
 from headcats.models.adapter import HookedModel
 from headcats.scale.worker import Order
 from headcats.study.identity import model_record, versions
-from headcats.sweeps.free_memory import share_memory
+from headcats.sweeps.within_memory import share_memory
 
 
 @pytest.fixture(autouse=True)

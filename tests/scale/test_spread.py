@@ -18,7 +18,7 @@ from headcats.base.errors import OptionError
 from headcats.results.folder import ResultsFolder
 from headcats.results.run_results import RunResults
 from headcats.study.progress import PartsClock
-from headcats.sweeps import free_memory
+from headcats.sweeps import within_memory
 
 ONE = STUDY | {"tasks": ["always_a"], "methods": ["denoising_patch"]}
 
@@ -94,7 +94,7 @@ def test_workers_get_the_reference_prompts_that_methods_read(counting_model, met
 def test_memory_of_this_process_decides_nothing_for_workers(counting_model, monkeypatch, caplog):
     """1000 bytes are free here, and enough is where the work is done."""
     expected, free = hc.run(counting_model, **ONE), {"bytes": 1000}
-    monkeypatch.setattr(free_memory, "free_memory", lambda device: free["bytes"])
+    monkeypatch.setattr(within_memory, "free_memory", lambda device: free["bytes"])
 
     @contextlib.contextmanager
     def at_work() -> Iterator[None]:

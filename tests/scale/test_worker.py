@@ -14,7 +14,7 @@ from headcats.base.guard import Guard, own_traceback
 from headcats.models.loading import load_model
 from headcats.scale import worker as of_workers
 from headcats.scale.worker import Order, Worker
-from headcats.sweeps.free_memory import free_memory
+from headcats.sweeps.within_memory import free_memory
 
 
 def broken(logits: Any, targets: Any) -> None:

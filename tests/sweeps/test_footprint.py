@@ -17,10 +17,10 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.batch_sweep import sweep, sweep_runs
-from headcats.sweeps.free_memory import budget
 from headcats.sweeps.memory import Sizes
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.within_memory import budget
 
 GPT2_SMALL = {"n_layer": 12, "n_embd": 768, "n_head": 12, "vocab_size": 50257, "n_positions": 1024}
 GROUPED = {

@@ -12,9 +12,9 @@ from toys import tiny_model
 
 from headcats.base.errors import MemoryLimitError, OptionError
 from headcats.models.adapter import HookedModel, adapt
-from headcats.sweeps import free_memory
-from headcats.sweeps.free_memory import budget
+from headcats.sweeps import within_memory
 from headcats.sweeps.memory import Footprint, MemoryPlan, Sizes, plan, readable_bytes
+from headcats.sweeps.within_memory import budget
 
 CPU = torch.device("cpu")
 SHAPE = (24, 20, 19)
@@ -46,7 +46,7 @@ class TestBudget:
         assert {limit: budget(limit, CPU) for limit in expected} == expected
 
     def test_half_of_what_is_free(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(free_memory, "free_memory", lambda device: 1001)
+        monkeypatch.setattr(within_memory, "free_memory", lambda device: 1001)
         assert budget(None, CPU) == 500
 
     @pytest.mark.usefixtures("unchecked_types")

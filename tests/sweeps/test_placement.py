@@ -21,8 +21,8 @@ from headcats.models.checks import check_model
 from headcats.models.loading import load_model
 from headcats.models.weights import largest_offloaded, resident_bytes
 from headcats.sweeps.batch_sweep import sweep
-from headcats.sweeps.free_memory import budget
 from headcats.sweeps.memory import Footprint, Sizes
+from headcats.sweeps.within_memory import budget
 
 pytestmark = [
     pytest.mark.needs_tl4("the bridge of 3.x reads offloaded weights where they are not"),

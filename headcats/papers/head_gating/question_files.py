@@ -18,7 +18,7 @@ from headcats.tasks.files.json_file import json_content, json_records
 from headcats.tasks.files.questions import LAYOUTS as WITH_OPTIONS
 from headcats.tasks.files.questions import NO_ANSWER, NO_QUESTION, Parts, Row, as_text
 from headcats.tasks.files.records import Records
-from headcats.tasks.files.table_file import HUB, hub_records, is_saved_dataset, saved_records, table_records
+from headcats.tasks.files.tables import HUB, hub_records, is_saved_dataset, saved_records, table_records
 
 _INSIDE = "examples"
 """Field of a JSON object that holds its records."""

@@ -18,9 +18,9 @@ from headcats.prompts.answered import AnsweredText
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span
 from headcats.statistics.random_streams import stream
-from headcats.tasks.files.kept_rows import KeptRows, keep_rows
 from headcats.tasks.files.questions import LETTERS, as_text
 from headcats.tasks.files.records import EMPTY, Texts, by_meaning
+from headcats.tasks.files.task_rows import KeptRows, keep_rows
 
 OTHER_SOLUTION = "another answer to an earlier question"
 EXAMPLE, NOT_DRAWN = "kept as an example", "not drawn"

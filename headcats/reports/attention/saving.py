@@ -19,7 +19,7 @@ from headcats.models.checks import check_model
 from headcats.models.head import Head
 from headcats.reports.attention.examples import thumbnails
 from headcats.reports.text.suggestions import sorting_label
-from headcats.results.checksum import json_with_checksum
+from headcats.results.file_format import json_with_checksum
 from headcats.results.finding import line
 from headcats.results.folder import ATTENTION, ResultsFolder
 from headcats.results.loading import open_results

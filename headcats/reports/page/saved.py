@@ -19,7 +19,7 @@ from headcats.base.errors import HeadcatsError, StorageError
 from headcats.categories.map_spec import EVIDENCE, EVIDENCE_TABLES, MapSpec
 from headcats.evidence.verdicts import VERDICTS
 from headcats.reports.text.evidence import evidence_findings
-from headcats.results.checksum import json_content_of, read_file
+from headcats.results.file_format import json_content_of, read_file
 from headcats.results.folder import ATTENTION
 from headcats.results.place import Place
 from headcats.results.run_results import STATE, RunResults

@@ -12,7 +12,6 @@ from typing import Any
 from headcats.base.errors import DataError, first_line, pluralize
 from headcats.prompts.pair import PromptPair, lacks_space
 from headcats.statistics.random_streams import stream
-from headcats.tasks.files.kept_rows import FileTask, keep_rows
 from headcats.tasks.files.records import (
     ABSENT,
     ANSWER,
@@ -27,6 +26,7 @@ from headcats.tasks.files.records import (
     by_meaning,
     find,
 )
+from headcats.tasks.files.task_rows import FileTask, keep_rows
 
 _SEVERAL = ("answers", "wrong_answers")
 _LABEL = "label"

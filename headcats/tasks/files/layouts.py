@@ -9,11 +9,11 @@ from headcats.base.errors import DataError
 from headcats.tasks.files.content import JSON, LINES, UnknownLayoutError, check_safe
 from headcats.tasks.files.finished_prompts import contrast_task, with_answers, year_task
 from headcats.tasks.files.json_file import json_content, json_records
-from headcats.tasks.files.kept_rows import FileTask
 from headcats.tasks.files.options import option_task
 from headcats.tasks.files.records import GROUP, Records, note_misspelt_group
 from headcats.tasks.files.settings import FileSettings
-from headcats.tasks.files.table_file import table_records
+from headcats.tasks.files.tables import table_records
+from headcats.tasks.files.task_rows import FileTask
 from headcats.tasks.files.word_pairs import relation_task, word_pair_task
 
 LAYOUTS = (

@@ -14,10 +14,10 @@ from headcats.prompts.drop_report import DropReport
 from headcats.results.categories import Category
 from headcats.tasks.definition import Task
 from headcats.tasks.files.content import PICKLED, SUFFIXES, UnknownLayoutError, check_safe, reading
-from headcats.tasks.files.kept_rows import FileTask
 from headcats.tasks.files.layouts import file_task, record_task
 from headcats.tasks.files.settings import NAME, FileSettings, SuiteSettings, read_settings
-from headcats.tasks.files.table_file import HUB, hub_records, is_saved_dataset, saved_records
+from headcats.tasks.files.tables import HUB, hub_records, is_saved_dataset, saved_records
+from headcats.tasks.files.task_rows import FileTask
 
 _log = logging.getLogger("headcats")
 _UNSET = FileSettings()

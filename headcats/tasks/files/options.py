@@ -16,10 +16,10 @@ from typing import Any
 from headcats.base.errors import DataError
 from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import stream
-from headcats.tasks.files.kept_rows import FileTask, KeptRows, keep_rows
 from headcats.tasks.files.questions import BEYOND, LAYOUTS, LETTERS
 from headcats.tasks.files.records import EMPTY, Records, Row, Texts, by_meaning
 from headcats.tasks.files.settings import LETTER, TEXT
+from headcats.tasks.files.task_rows import FileTask, KeptRows, keep_rows
 
 
 def option_task(records: Records, *, answer: str = "") -> FileTask | None:

@@ -16,8 +16,8 @@ from headcats.base.errors import DataError, pluralize
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.statistics.random_streams import stream
 from headcats.tasks.files.json_file import json_records
-from headcats.tasks.files.kept_rows import FileTask, KeptRows, keep_rows
 from headcats.tasks.files.records import INPUT, OUTPUT, TEXT, Records, Row, Texts, by_meaning, find
+from headcats.tasks.files.task_rows import FileTask, KeptRows, keep_rows
 
 SLOT = "{}"
 _TRIES = 16

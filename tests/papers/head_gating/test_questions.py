@@ -13,7 +13,7 @@ from pyarrow import parquet
 from headcats.base.errors import DataError, OptionError, StatisticsWarning
 from headcats.papers.head_gating.question_files import LAYOUTS
 from headcats.papers.head_gating.questions import Question, question_texts, read_questions
-from headcats.tasks.files.kept_rows import DUPLICATE
+from headcats.tasks.files.task_rows import DUPLICATE
 
 EXAMPLE = "kept as an example"
 ANSWER = " It is 2.\nSo 2."

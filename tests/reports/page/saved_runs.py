@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from example_joint import gates_of
 
-from headcats.results.checksum import json_with_checksum
+from headcats.results.file_format import json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.manifest import SUITE, Manifest

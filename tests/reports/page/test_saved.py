@@ -16,7 +16,7 @@ from results.folders import change_manifest
 import headcats as hc
 from headcats.reports.page.saved import saved_attention, saved_evidence
 from headcats.results import tables
-from headcats.results.checksum import json_content_of, json_with_checksum
+from headcats.results.file_format import json_content_of, json_with_checksum
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
 from headcats.results.place import find_place

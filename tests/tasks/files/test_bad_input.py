@@ -9,7 +9,7 @@ from tasks.files.layout_files import FUNCTION_VECTORS, RELATION, write
 
 import headcats as hc
 from headcats.base.errors import DataError
-from headcats.tasks.files.kept_rows import CONTRADICTORY, DUPLICATE
+from headcats.tasks.files.task_rows import CONTRADICTORY, DUPLICATE
 
 EMPTY, SEVERAL = "nothing in column 'output'", "several values in column 'output'"
 CSV = "input,output\nFrance,Paris\nItaly,Rome\n"

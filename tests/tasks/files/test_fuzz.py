@@ -15,7 +15,7 @@ from tasks.files.layout_files import GREATER_THAN_CSV, IOI_CSV, RELATION
 import headcats as hc
 from headcats.base.errors import DataError
 from headcats.tasks.files.content import SUFFIXES
-from headcats.tasks.files.kept_rows import CONTRADICTORY, DUPLICATE
+from headcats.tasks.files.task_rows import CONTRADICTORY, DUPLICATE
 
 FIELDS = (
     "input", "output", "clean", "corrupted", "answer", "wrong", "label", "answers", "samples", "subject", "object",

@@ -14,7 +14,7 @@ import headcats as hc
 from headcats.base.errors import DataError
 from headcats.tasks.files.layouts import record_task
 from headcats.tasks.files.settings import FileSettings
-from headcats.tasks.files.table_file import _expanded, loaded_records, parquet_records
+from headcats.tasks.files.tables import _expanded, loaded_records, parquet_records
 
 PAIRS = {"input": ["France", "Italy"], "output": ["Paris", "Rome"]}
 

@@ -7,7 +7,7 @@ import pytest
 from tasks.files.layout_files import write
 
 import headcats as hc
-from headcats.tasks.files.kept_rows import CONTRADICTORY, DUPLICATE, keep_rows
+from headcats.tasks.files.task_rows import CONTRADICTORY, DUPLICATE, keep_rows
 
 
 def kept(rows):

@@ -1,4 +1,4 @@
-"""Checksums that files carry, so that damage is seen before anything is parsed.
+"""Format of stored files: its number, JSON line by line, and checksums, by which damage is seen before parsing.
 
 A netCDF file ends in its checksum, which HDF5 does not read; a JSON object has it as its last entry. It is stored in
 the file itself, so that neither a copy nor a kill separates them. Lines of text may end as Git for Windows writes them.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.base.errors import DamagedFileError
-from headcats.results.checksum import (
+from headcats.results.file_format import (
     content_of,
     json_content_of,
     json_with_checksum,
