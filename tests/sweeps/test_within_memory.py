@@ -1,8 +1,10 @@
-"""Free memory of CPUs, containers and other devices; where it runs out all the same, work is halved and goes on."""
+"""What is free on each device, what a limit means, and work that is halved and goes on where memory runs out."""
 
 import contextvars
 import gc
 import logging
+import math
+import re
 import weakref
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +17,7 @@ import torch
 from batches import random_batch
 from toys import Toy
 
-from headcats.base.errors import ModelError
+from headcats.base.errors import ModelError, OptionError
 from headcats.base.guard import is_out_of_memory
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
@@ -277,3 +279,34 @@ def test_mps_has_what_the_system_recommends(monkeypatch: pytest.MonkeyPatch) -> 
     assert free_memory(torch.device("mps")) == 700
     monkeypatch.setattr(torch.mps, "current_allocated_memory", lambda: 1300)
     assert free_memory(torch.device("mps")) == 0
+
+
+class TestBudget:
+    def test_numbers_and_texts(self) -> None:
+        expected = {
+            12: 12,
+            "4GB": 4 * 10**9,
+            "512 MB": 512 * 10**6,
+            "1.5GiB": 3 * 2**29,
+            "2g": 2 * 10**9,
+            " 10 kb ": 10_000,
+            "1TiB": 2**40,
+            "300 bytes": 300,
+            "4000": 4000,
+            # More than there is: no limit.
+            10**5000: 10**18,
+            400 * "9" + "GB": 10**18,
+            "99999999999999 TB": 10**18,
+        }
+        assert {limit: budget(limit, CPU) for limit in expected} == expected
+
+    def test_half_of_what_is_free(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(within_memory, "free_memory", lambda device: 1001)
+        assert budget(None, CPU) == 500
+
+    @pytest.mark.usefixtures("unchecked_types")
+    def test_anything_else_is_refused_with_examples(self) -> None:
+        texts = ("much", "", "GB", "-1GB", "0GB", "0", "1.GB", "4 XB", "4GB8", "1e9 B", "4,5 GB", "infGB", "nan")
+        for limit in (*texts, 0, -5, True, math.nan, math.inf):
+            with pytest.raises(OptionError, match=f"'1.5GiB'; got {re.escape(repr(limit))}"):
+                budget(limit, CPU)

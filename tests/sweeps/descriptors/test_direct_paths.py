@@ -1,4 +1,7 @@
-"""Copying scores and direct logits of heads, against planted heads, brute force and TransformerLens' own."""
+"""Copying scores and direct logits of heads, against planted heads, brute force and TransformerLens' own.
+
+Also whether heads add `z W_O` to the residual stream, on architectures that do and that do not.
+"""
 
 from typing import Any
 
@@ -7,6 +10,7 @@ import pytest
 import torch
 from architectures import hf_architecture, plain_z, tiny_bridge
 from batches import random_batch
+from covering import some
 from induction_circuit import D_VOCAB, induction_circuit
 from planted import planted_model, slot_batch
 from toys import LAYOUTS, random_tokens, tiny_model
@@ -14,7 +18,7 @@ from toys import LAYOUTS, random_tokens, tiny_model
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.descriptors import direct_paths as direct_paths_module
-from headcats.sweeps.descriptors.direct_paths import copying_scores, direct_logits, direct_paths
+from headcats.sweeps.descriptors.direct_paths import copying_scores, direct_logits, direct_paths, not_additive
 
 TOKENS = random_tokens(2, 6)
 
@@ -281,3 +285,44 @@ def test_a_readout_that_is_not_linear_is_a_reason(monkeypatch: pytest.MonkeyPatc
     values, reasons = attributed(tiny_bridge("gemma2"), random_batch(2))
     assert values == {}
     assert all("capped" in text for text in reasons.values())
+
+
+THREE_PROMPTS = random_tokens(3, 6)
+
+
+def test_ordinary_architectures_add_up():
+    for name in some(["neox", "mixtral", "falcon", "bamba", "gptj", "qwen3", "phi", "mistral", "opt"], 4):
+        model = adapt(tiny_bridge(name))
+        assert not_additive(model, THREE_PROMPTS, model.layers) == {}, name
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_so_do_both_layouts(layout):
+    model = adapt(tiny_model(layout).model)
+    assert not_additive(model, THREE_PROMPTS, model.layers) == {}
+
+
+@pytest.mark.parametrize("name", ["gemma2", "olmo2", "granite"])
+def test_norms_after_attention_and_scaled_branches_do_not(name):
+    model = adapt(tiny_bridge(name))
+    notes = not_additive(model, THREE_PROMPTS, model.layers)
+    assert {layer: (note.id, note.fields["layer"]) for layer, note in notes.items()} == {
+        layer: ("direct.not_additive", layer) for layer in model.layers
+    }
+
+
+def test_one_odd_layer_does_not_mark_the_others():
+    """What one block is given does not depend on what was zeroed before it."""
+    model = adapt(tiny_model("gpt2").model)
+    halved = model.model.blocks[1].attn.register_forward_hook(lambda module, args, out: (out[0] / 2, *out[1:]))
+    try:
+        assert list(not_additive(model, THREE_PROMPTS, model.layers)) == [1]
+    finally:
+        halved.remove()
+
+
+def test_layers_of_which_it_cannot_be_known_say_why():
+    model = adapt(tiny_model("gpt2").model)
+    notes = not_additive(model, THREE_PROMPTS, [0, 7])
+    assert {layer: note.id for layer, note in notes.items()} == {0: "direct.unknown", 7: "direct.unknown"}
+    assert "blocks.7." in str(notes[7])
