@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 import headcats as hc
 from headcats.categories.head_roles import head_roles
 from headcats.categories.map_result import MapResult
@@ -52,9 +54,27 @@ def facts(result: MapResult, run: RunResults) -> Iterator[str]:
     yield f"{widest} alone brings back at least {', '.join(effects)} of the gap"
     for name, roles in itertools.groupby(head_roles(result.overlap), key=lambda role: role.name):
         yield f"{' and '.join(role.head for role in roles)}, {name}"
-    tested = replace(result, evidence=tuple(saved_evidence(run).contents.values()))
-    yield from map(str, (next(headline(tested)), *resampled(result)))
-    yield from (str(replace(found, fields=found.fields | {"counts": None})) for found in contradictions(result))
+    tests = tuple(saved_evidence(run).contents.values())
+    for found in (*resampled(result), next(headline(replace(result, evidence=tests)))):
+        yield str(found).removesuffix(".")
+    for test in tests:
+        yield f"the tasks are {len(set(test['relabelling']['source_of_task'].values.tolist()))} independent sources"
+    contradiction, *others = (
+        str(replace(found, fields={**found.fields, "counts": None})) for found in contradictions(result)
+    )
+    if result.task_specific is not None:
+        yield f"{contradiction.removesuffix('.')}: {_by_head(result, result.task_specific.names_too(result))}."
+    yield from others
+
+
+def _by_head(result: MapResult, memberships: np.ndarray) -> str:
+    """Heads of `(category, layer, head)` with their categories."""
+    names = np.array([category.name for category in result.categories])
+    found = [
+        f"L{result.overlap['layer'].values[layer]}H{head} in {' and '.join(names[memberships[:, layer, head]])}"
+        for layer, head in np.argwhere(memberships.any(0))
+    ]
+    return ", ".join(found)
 
 
 def picture(result: MapResult) -> str:

@@ -82,7 +82,7 @@ def map_command(
     result = read_map(run, reading, jobs=jobs)
     note_control(result.method)
     answer.short = short_run(run, result)
-    answer.detail([*map_details(result), *source_findings(run.scored_records)])
+    answer.detail([*answer.short.verdict, *map_details(result), *source_findings(run.scored_records)])
     answer.numbers = map_numbers(result, model=run.manifest.model.name) | {"missing": run.missing}
     draw_map(answer, result, place.pages)
     if csv:
