@@ -49,7 +49,8 @@ def heads(material: Material) -> Iterator[Part]:
             yield Folded(line("map.described_of"), (shown,))
     undecided = (overlap["member"] == 0) & overlap["effect"].notnull()
     if undecided.any():
-        yield Folded(line("map.undecided_heads", n=int(undecided.any("category").sum())), tuple(_undecided(overlap, undecided)))
+        n = int(undecided.any("category").sum())
+        yield Folded(line("map.undecided_heads", n=n), tuple(_undecided(overlap, undecided)))
     yield Folded(line("map.criteria"), (*head_findings(result),))
     # Figures registered by another package, or in a notebook, that read one of the tables of the map.
     for name in names("figure"):
