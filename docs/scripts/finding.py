@@ -30,9 +30,9 @@ PICTURE = ROOT / "docs" / "pictures" / "finding.svg"
 PUBLISHED = ROOT / "tutorials" / "smollm2-icl"
 
 
-def published() -> RunResults:
-    """The published results."""
-    return open_results(find_place(str(PUBLISHED)))
+def published(folder: Path = PUBLISHED) -> RunResults:
+    """Published results."""
+    return open_results(find_place(str(folder)))
 
 
 def map_of(run: RunResults) -> MapResult:
