@@ -11,7 +11,7 @@ from headcats.base.guard import is_built_in
 from headcats.base.registry import Kind, lookup
 from headcats.methods.spec import MethodSpec
 from headcats.models.checks import Report
-from headcats.models.replay.recording import is_replayable
+from headcats.models.replay.record import is_replayable
 from headcats.prompts.batch import PromptBatch
 from headcats.results.block_schema import join_batches
 from headcats.results.records import GivenAnswer, TaskRecord

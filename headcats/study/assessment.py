@@ -14,7 +14,7 @@ from torch import Tensor
 from headcats.base.errors import StatisticsWarning
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
-from headcats.models.replay.recording import is_replayable
+from headcats.models.replay.record import is_replayable
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.padding import in_order, keys_of
 from headcats.prompts.template import has_query

@@ -21,7 +21,8 @@ from headcats.base.guard import is_out_of_memory
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import PADDING, Continued
 from headcats.models.head import Head
-from headcats.models.replay.recording import Unreplayable, check_replayable, record
+from headcats.models.replay.record import check_replayable, record
+from headcats.models.replay.recording import Unreplayable
 from headcats.sweeps.hooked import hooked_logits
 from headcats.sweeps.intervention import Change
 from headcats.sweeps.replayed import replayed_residual

@@ -13,7 +13,8 @@ from headcats.metrics.definition import Metrics, Targets, measure
 from headcats.metrics.rest import Rest, joined_rest
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
-from headcats.models.replay.recording import Recording, Unreplayable, record
+from headcats.models.replay.record import record
+from headcats.models.replay.recording import Recording, Unreplayable
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.hooked import rest_of_rows

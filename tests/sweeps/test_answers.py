@@ -23,7 +23,7 @@ from prefixes import prefixed_batch
 from toys import D_VOCAB, Toy, random_tokens, tiny_model
 
 from headcats.models.adapter import adapt
-from headcats.models.replay.recording import record
+from headcats.models.replay.record import record
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.donors import UncoveredRoles

@@ -12,7 +12,7 @@ from prefixes import prefixed_batch
 from toys import Toy, random_tokens
 
 from headcats.base.errors import DataError
-from headcats.models.replay.recording import record
+from headcats.models.replay.record import record
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import runs
 from headcats.sweeps.batch_sweep import sweep

@@ -10,7 +10,8 @@ from toys import Toy
 from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.continued import Continued
-from headcats.models.replay.recording import Unreplayable, record
+from headcats.models.replay.record import record
+from headcats.models.replay.recording import Unreplayable
 from headcats.sweeps.batch_sweep import announce, find_intervention, sweep, sweep_runs
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns, Run

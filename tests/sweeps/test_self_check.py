@@ -17,7 +17,7 @@ from headcats.models.adapter import adapt
 from headcats.models.circuit import Circuit
 from headcats.models.continued import Continued
 from headcats.models.replay.bridge import BridgeRecording
-from headcats.models.replay.recording import record
+from headcats.models.replay.record import record
 from headcats.sweeps import paths
 from headcats.sweeps.batch_sweep import sweep
 
