@@ -25,20 +25,12 @@ from real_model_parts.publish import publish
 from real_model_parts.weights import NoWeights, smollm2
 
 LAST = "denoising_patch,second_corruption_patch,other_item_patch"
+CONTROLLED = "denoising_patch,second_corruption_patch"
 GAP = ["--min-accuracy", "0", "--min-logit-diff", "0"]
-# Name -> command of headcats without model and folder, and what it is for.
+# Name -> command of headcats without model and folder.
 STUDIES: dict[str, list[str]] = {
     "icl": ["run", "--suite", "icl", "--methods", f"{LAST},mean_ablation"],
-    "icl-gap": [
-        "run",
-        "--suite",
-        "icl",
-        "--methods",
-        "denoising_patch,second_corruption_patch",
-        "--n-prompts",
-        "32",
-        *GAP,
-    ],
+    "icl-gap": ["run", "--suite", "icl", "--methods", CONTROLLED, "--n-prompts", "32", *GAP],
     "ioi": ["run", "--suite", "ioi"],
     "induction": ["run", "--suite", "induction"],
     "induction-seed1": ["run", "--suite", "induction", "--seed", "1"],

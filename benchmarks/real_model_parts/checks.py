@@ -181,7 +181,7 @@ def two_roads(model: HookedModel, out: Path) -> Iterator[str]:
         last = logits[:, -1].float()
         return (last[place, batch.answer] - last[place, batch.distractor]).detach()
 
-    few, found = _largest(ours), []
+    few, by_library = _largest(ours), []
     for head in few:
         index = pd.DataFrame({"layer": [head.layer], "head": [head.head]})
         of_prompts: list[torch.Tensor] = []
@@ -193,9 +193,9 @@ def two_roads(model: HookedModel, out: Path) -> Iterator[str]:
         patching.generic_activation_patch(  # of get_act_patch_attn_head_out_all_pos, for some of the heads
             model.model, batch.corrupted, cache, kept, patching.layer_head_vector_patch_setter, "z", index_df=index
         )
-        found.append(of_prompts[-1].numpy())
+        by_library.append(of_prompts[-1].numpy())
     mine = np.stack([ours[:, head.layer, head.head] for head in few])
-    difference = abs(np.stack(found) - mine).max()
+    difference = abs(np.stack(by_library) - mine).max()
     yield f"transformer_lens.patching, 4 prompts, {len(few)} heads: at most {difference:.1e} apart ({_EQUAL:g} asked)"
     last = hc.sweep(model, batch, _METHOD, positions="last").patched.values[0]
     few = _largest(last)

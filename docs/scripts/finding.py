@@ -70,11 +70,11 @@ def facts(result: MapResult, run: RunResults) -> Iterator[str]:
 def _by_head(result: MapResult, memberships: np.ndarray) -> str:
     """Heads of `(category, layer, head)` with their categories."""
     names = np.array([category.name for category in result.categories])
-    found = [
+    with_categories = [
         f"L{result.overlap['layer'].values[layer]}H{head} in {' and '.join(names[memberships[:, layer, head]])}"
         for layer, head in np.argwhere(memberships.any(0))
     ]
-    return ", ".join(found)
+    return ", ".join(with_categories)
 
 
 def picture(result: MapResult) -> str:

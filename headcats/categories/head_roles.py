@@ -12,7 +12,7 @@ FENCE = 3.0
 
 
 class Kind(NamedTuple):
-    """What a head is called that has very much of a descriptor, and the least value: below, it does mostly else."""
+    """Name of a head that has very much of a descriptor, the least value (below, it does mostly else), and its unit."""
 
     name: str
     least: float
@@ -49,13 +49,13 @@ def head_roles(overlap: xr.Dataset) -> list[Role]:
         if name not in overlap:
             continue
         if "category" not in overlap[name].dims:
-            found = _far_out(overlap[name], members.any("category"), kind)
+            of_kind = _far_out(overlap[name], members.any("category"), kind)
         else:
-            found = []
+            of_kind = []
             for category in map(str, overlap["category"].values):
                 of_one, called = {"category": category}, kind.name.format(category=category)
-                found += _far_out(overlap[name].sel(of_one), members.sel(of_one), kind._replace(name=called))
-        roles += sorted(found, key=lambda role: -role.value)
+                of_kind += _far_out(overlap[name].sel(of_one), members.sel(of_one), kind._replace(name=called))
+        roles += sorted(of_kind, key=lambda role: -role.value)
     return roles
 
 

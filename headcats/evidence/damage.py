@@ -65,11 +65,11 @@ class _Uncut(ABC):
 
     @property
     def group(self) -> str:
-        """Only itself."""
+        """Name of the piece, as it shares runs with no other."""
         return self.title
 
     def halves(self) -> "list[_Uncut]":
-        """None."""
+        """No pieces: there are no smaller ones."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""What a block must hold (docs/schema.md, "Raw block"), which model it is of, and blocks of several batches as one."""
+"""Schema of a block (docs/schema.md, "Raw block"), the model that it is of, and blocks of several batches as one."""
 
 import json
 import re

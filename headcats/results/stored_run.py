@@ -1,4 +1,4 @@
-"""What a results folder holds as one labelled tree, and results that lie there: what is asked for is read alone."""
+"""Results in a folder, read as they are asked for, and the labelled tree of all that it holds."""
 
 import copy
 import json

@@ -68,9 +68,9 @@ class Material:
     """Inputs and answers that a task could ask about."""
 
     inputs: Vocabulary
-    """Of finished prompts, the words that differ between clean and corrupted."""
+    """Words that differ between clean and corrupted, of finished prompts."""
     answers: Vocabulary
-    """Of finished prompts, with the distractors."""
+    """Answers with the distractors, of finished prompts."""
     words: Vocabulary | None = None
     """Words of inputs that hardly ever repeat."""
     is_finished: bool = False

@@ -178,7 +178,7 @@ class FileTask:
     """The task of a file."""
 
     layout: str
-    """What the file holds, for the source of the task."""
+    """Content of the file, for the source of the task."""
     make: MakePairs = field(repr=False)
     report: DropReport
     category: str = ""
