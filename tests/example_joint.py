@@ -20,7 +20,7 @@ from headcats.figures.panels.colour_scale import rising_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import layer_head_cells
 from headcats.figures.panels.layout import Panel
-from headcats.figures.tables import head_rows, pick_variable
+from headcats.figures.tables import head_rows, require
 from headcats.methods import Declaration, Selection, Strength, declare
 from headcats.methods.method import SuiteInputs
 from headcats.methods.presets import add_preset
@@ -150,12 +150,12 @@ def head_scores(
         title: Heading.
     """
     strength = declaration_of(block).strength if isinstance(block, xr.Dataset) else None
-    names = tuple(filter(None, (variable,))) or ((strength.variable,) if strength else ("score", "facilitation"))
-    name, row = pick_variable(
-        block, names, grid=("layer", "head"), rows=("task", "dataset", "function"), figure="head_scores",
-        table='hc.suite_blocks(results)["word_weights"]',
-    )  # fmt: skip
-    scores = block[name].mean("seed") if "seed" in block[name].dims else block[name]
+    name = variable or (strength.variable if strength else "score")
+    found = block.dims if isinstance(block, xr.Dataset) else ()
+    row = next((dim for dim in ("task", "dataset", "function") if dim in found), "task")
+    dims = (row, *(["seed"] if "seed" in found else []), "layer", "head")
+    require(block, {name: dims}, figure="head_scores", table='hc.suite_blocks(results)["word_weights"]')
+    scores = block[name].mean("seed") if "seed" in dims else block[name]
     rows = {str(label): scores.sel({row: label}) for label in scores[row].values if not panels or label in panels}
     frame = pd.concat([head_rows(block, {"score": s.where(s >= above)}).assign(panel=n) for n, s in rows.items()])
     cells = layer_head_cells(block, within=(150, 150))

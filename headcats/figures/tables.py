@@ -1,7 +1,6 @@
-"""Checks of the tables that figures read, the order of their panels, and one row per head."""
+"""Checks of the tables that figures read, and one row per head."""
 
-import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,6 @@ import pandas as pd
 import xarray as xr
 
 from headcats.base.errors import DataError
-from headcats.figures.colours import listed_colours
-from headcats.results.categories import FUNCTIONS
 from headcats.results.head_axes import KV_HEAD, cell_name, unit_of
 from headcats.results.run_results import refuse_results
 
@@ -31,50 +28,13 @@ def require(
     for name, dims in variables.items():
         by_dims.setdefault(dims, []).append(f"`{name}`")
     expected = "; ".join(f"{', '.join(names)} over ({', '.join(dims)})" for dims, names in by_dims.items())
-    _check_dataset(data, figure=figure, expected=expected, table=table)
+    check_dataset(data, figure=figure, expected=expected, table=table)
     for name, dims in variables.items():
         if name not in data or set(data[name].dims) != set(dims):
-            received = _received(data, [name] if name in data else data.data_vars)
+            received = variables_of(data, [name] if name in data else data.data_vars)
             raise DataError(f"{figure} expects `{name}` over ({', '.join(dims)}); got {received}. Pass {table}.")
     if counted:
-        _check_counted(data, ("layer", "head"), figure=figure)
-
-
-def pick_variable(
-    data: Any, names: Sequence[str], *, grid: tuple[str, str], rows: Sequence[str], figure: str, table: str
-) -> tuple[str, str | None]:
-    """Name of the first of these variables over the grid, and its dimension that gives panels (None: one panel).
-
-    Both dimensions of `grid` are needed; one of `rows` may come besides, and `seed`. Errors are those of `require`.
-    """
-    variable = f"one of {', '.join(names)}" if len(names) > 1 else f"`{names[0]}`"
-    expected = f"{variable} over ({', '.join(grid)}) and at most one of {', '.join(rows)} (with or without seed)"
-    _check_dataset(data, figure=figure, expected=expected, table=table)
-    for name in names:
-        dims = [str(dim) for dim in data[name].dims] if name in data.data_vars else []
-        panels = [dim for dim in dims if dim not in (*grid, "seed")]
-        if set(grid) <= set(dims) and len(panels) <= 1 and set(panels) <= set(rows):
-            _check_counted(data, {"layer", "head"} & set(grid), figure=figure)
-            return name, panels[0] if panels else None
-    raise DataError(f"{figure} expects {expected}; got {_received(data, data.data_vars)}. Pass {table}.")
-
-
-def panel_names(data: xr.Dataset, row: str, *, figure: str) -> list[str]:
-    """Labels along `row` in the order of their panels; a DataError if there is none, or one comes twice.
-
-    The eight functions stand in the order of their scheme; other names in that of the attribute `categories`, with
-    those that it does not list after them as they come.
-    """
-    labels = [str(label) for label in data[row].values] if row in data.coords else []
-    if not labels or len(set(labels)) < len(labels):
-        received = ", ".join(labels) or f"{data.sizes[row]} without labels"
-        raise DataError(f"{figure} expects distinct labels along `{row}`, one per panel; got {received}.")
-    order = list(FUNCTIONS)
-    if not set(labels) <= set(FUNCTIONS):
-        order = []
-        with contextlib.suppress(DataError):
-            order = list(listed_colours(data))
-    return [name for name in order if name in labels] + [name for name in labels if name not in order]
+        check_counted(data, ("layer", "head"), figure=figure)
 
 
 def n_cells(data: xr.Dataset, dim: str) -> int:
@@ -95,20 +55,22 @@ def head_rows(table: xr.Dataset, columns: Mapping[str, xr.DataArray]) -> pd.Data
     return pd.DataFrame({"layer": layers, "head": heads, "name": names} | values)
 
 
-def _check_dataset(data: Any, *, figure: str, expected: str, table: str) -> None:
+def check_dataset(data: Any, *, figure: str, expected: str, table: str) -> None:
+    """Raise a DataError for anything but a dataset."""
     refuse_results(data, by=figure, expected=expected, table=table)
     if not isinstance(data, xr.Dataset):
         raise DataError(f"{figure} expects an xarray.Dataset, as {table} gives it; got a {type(data).__name__}.")
 
 
-def _received(data: xr.Dataset, names: Iterable[Any]) -> str:
+def variables_of(data: xr.Dataset, names: Iterable[Any]) -> str:
     """List the first of these variables with their dimensions."""
     variables = [f"{name} ({', '.join(map(str, data[name].dims))})" for name in names]
     more = f" and {len(variables) - _NAMED} more" if len(variables) > _NAMED else ""
     return f"{', '.join(variables[:_NAMED]) or 'no variable'}{more}"
 
 
-def _check_counted(data: xr.Dataset, dims: Iterable[str], *, figure: str) -> None:
+def check_counted(data: xr.Dataset, dims: Iterable[str], *, figure: str) -> None:
+    """Raise a DataError unless these dimensions are counted from 0."""
     for dim in dims:
         labels = np.asarray(data[dim])
         counted = labels.size > 0 and np.issubdtype(labels.dtype, np.integer) and labels.min() >= 0

@@ -1,4 +1,3 @@
-import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.base.errors import DataError
-from headcats.figures import tables
 from headcats.figures.tables import head_rows, require
 
 INDEX = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)
@@ -37,18 +35,6 @@ def test_missing_variables_and_layers_that_are_not_counted_are_refused(
     variables = dict.fromkeys(("effect", "low"), ("category", "layer", "head"))
     with pytest.raises(DataError, match=f"a_figure .*{message}"):
         require(change(mixed_overlap(3, 2)), variables, figure="a_figure", table="hc.overlap")
-
-
-@pytest.mark.parametrize(("came", "message"), [(mixed_overlap(2, 2), ""), (None, "dataset, as.*got a NoneType")])
-def test_results_are_looked_for_once(came: object, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[str] = []
-    monkeypatch.setattr(tables, "refuse_results", lambda data, *, expected, **named: looked.append(expected))
-    refused = pytest.raises(DataError, match=f"(?i){message}") if message else contextlib.nullcontext()
-    with refused:
-        tables.pick_variable(
-            came, ("effect",), grid=("layer", "head"), rows=("category",), figure="a_figure", table="it"
-        )
-    assert len(looked) == 1
 
 
 @given(INDEX, INDEX)

@@ -1,7 +1,6 @@
 """Axes of a panel: over unit cells (layers, heads, roles, names), or over numbers."""
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from headcats.results.visible import shortened
 _TICK_ROOM = 15  # pixels between two labels of an axis
 _NUMBER_ROOM = 24  # pixels between two numbers of which plotly chooses the distance, which it rounds up
 _ALL_LABELLED = 16  # so many cells are all labelled; more labels than that are read as a texture
-_ROUND = (1, 2, 5)  # of steps, times powers of ten
 _NUMBER = 10  # pixels of a number at a tick
 _FEW = 5  # most steps between the numbers of a scale
 _LEAN = math.sqrt(0.5)  # height and width of a slanted label, in shares of its length
@@ -61,15 +59,6 @@ class Axis:
         elif self.n <= 2 * step:
             step = min(step, 1 if self.n < 7 else 2)
         step *= max(1, math.ceil(_TICK_ROOM / (step * cell)))
-        return dataclasses.replace(self, ticks=range(0, self.n, step))
-
-    def in_round_steps(self, *, most: int = 5) -> "Axis":
-        """Set ticks at 0, `step`, ...: the smallest step of 1, 2, 5, 10, 20, 50 ... with `most` at most.
-
-        Of 24 cells 0, 5, 10, 15 and 20 are ticks, of 28 cells 0, 10 and 20.
-        """
-        steps = (base * 10**power for power in itertools.count() for base in _ROUND)
-        step = next(step for step in steps if math.ceil(self.n / step) <= most)
         return dataclasses.replace(self, ticks=range(0, self.n, step))
 
     def with_last_tick(self, cell: float = 2) -> "Axis":

@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from jaxtyping import Shaped, UInt8
+from jaxtyping import Shaped
 
 from headcats.figures.colours import (
     BACKGROUND,
     EDGE,
     EDGE_OF_DARK,
-    FRAME,
     HATCH,
     MARK,
-    NO_VALUE,
     QUIET_TEXT,
     edge_on,
     ink_on,
@@ -104,28 +102,10 @@ class Cells:
             values = pd.Series(pd.Index(list(colours)).get_indexer(values), frame.index).replace(-1, np.nan)
             steps = [(end / n, colour) for i, colour in enumerate(colours.values()) for end in (i, i + 1)]
             scale = {"zmin": -0.5, "zmax": n - 0.5, "colorscale": steps, "showscale": False}
-        hover_values = self._hover(frame, template, z=column)
         return go.Heatmap(
             z=self.grid(frame, values), x0=0, dx=1, y0=0, dy=1, xgap=self.gap, ygap=self.gap, hoverongaps=False,
-            name=name, **scale, **hover_values,
+            name=name, **scale, **self.pointer(frame, template, z=column),
         )  # fmt: skip
-
-    def image(self, frame: pd.DataFrame, rgba: UInt8[np.ndarray, "row rgba"], *, name: str, template: str) -> go.Image:
-        """Cells in colours of their own, one per row of the frame."""
-        colours = self.grid(frame, rgba, fill=np.uint8(0))
-        hover_values = self._hover(frame, template)
-        return go.Image(z=colours, colormodel="rgba", x0=0, dx=1, y0=0, dy=1, name=name, **hover_values)
-
-    def lines_between(self) -> go.Scatter | None:
-        """Light lines between the cells of an image, as wide as the gaps of a heatmap."""
-        # A line of odd width on the border of two pixels would be smeared over both.
-        across, down = (0.5 * (self.gap % 2) / side for side in self.size)
-        left, top = np.arange(1, self.x.n) - 0.5 + across, np.arange(1, self.y.n) - 0.5 + down
-        if not self.gap or not (left.size or top.size):
-            return None
-        upright, flat = ((left, -0.5), (left, self.y.n - 0.5)), ((-0.5, top), (self.x.n - 0.5, top))
-        xs, ys = np.concatenate([broken_lines(*upright), broken_lines(*flat)], axis=1)
-        return _lines(xs, ys, name="cell lines", line={"color": NO_VALUE, "width": self.gap})
 
     def symbols(
         self,
@@ -195,14 +175,6 @@ class Cells:
             font["shadow"] = ", ".join(f"{x}px {y}px 1px {halo}" for x in (-1, 0, 1) for y in (-1, 0, 1))
         return go.Scatter(x=columns + right, y=rows + down, mode="text", text=texts, textfont=font, name=name)
 
-    def box(self, column: str, first: int, last: int, *, name: str) -> go.Scatter:
-        """Rectangle around neighbouring cells of an axis; drawn over the edge of the panel, not cut at it."""
-        (left, right), (top, bottom) = (
-            (first - 0.5, last + 0.5) if axis.column == column else (-0.5, axis.n - 0.5) for axis in (self.x, self.y)
-        )
-        xs, ys = [left, right, right, left, left], [top, top, bottom, bottom, top]
-        return _lines(xs, ys, name=name, line={"color": FRAME, "width": 2.5}, cliponaxis=False)
-
     def areas(
         self, frame: pd.DataFrame, colour: str, *, name: str, start: Any = 0.0, stop: Any = 1.0
     ) -> go.Scatter | None:
@@ -253,7 +225,8 @@ class Cells:
         )
         return _lines(xs, ys, name=name, line=dict(line), **area)
 
-    def _hover(self, frame: pd.DataFrame, template: str, **axes: str) -> dict[str, Any]:
+    def pointer(self, frame: pd.DataFrame, template: str, **axes: str) -> dict[str, Any]:
+        """What the pointer shows on all cells, as `hover` gives it; `axes` name other columns that plotly has."""
         axes |= {side: axis.column for side, axis in (("x", self.x), ("y", self.y)) if not axis.labels}
         hover_values = hover(template, frame, **axes)
         for key, fill in (("text", ""), ("hovertext", ""), ("customdata", _NAN)):

@@ -112,10 +112,3 @@ def rising_scale(values: np.ndarray, *, colours: str, name: str, clip: float | N
     # A value that rounding alone puts beyond the limit is not clipped.
     clipped = bool((finite < 0).any()), bool((finite > limit * (1 + 1e-9)).any())
     return ColourScale(colours, tuple(ticks), name, max(4, math.ceil(-math.log10(step) - 1e-9)), clipped)
-
-
-def fixed_scale(
-    ends: tuple[float, float], *, colours: str, name: str, clipped: tuple[bool, bool] = (False, False)
-) -> ColourScale:
-    """Scale between declared ends, with five steps from tick to tick."""
-    return ColourScale(colours, tuple(np.linspace(*ends, 6).tolist()), name, digits=1, clipped=clipped)

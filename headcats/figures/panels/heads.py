@@ -15,7 +15,6 @@ from headcats.results.head_axes import noun, unit_of
 LAYERS_ACROSS, PAPER = "layers", "paper"
 """Layouts: layer along x, as in every figure by default; the axes of the figure's paper."""
 _LEAST = (100, 72)  # pixels of a panel
-_TICK_STEP = 6  # cells
 
 
 def layer_head_cells(
@@ -43,33 +42,6 @@ def layer_head_cells(
         size = square_cells(x, y, within=within, least=least)
     if layout == LAYERS_ACROSS:
         x, y = x.numbered(size[0]), y.numbered(size[1])
-    return Cells(x, y, size)
-
-
-def head_layer_cells(
-    table: xr.Dataset,
-    *,
-    within: tuple[int, int],
-    published_step: int | None = None,
-    least: tuple[int, int] = _LEAST,
-    reverse: bool = False,
-    marks: str = MARKED,
-) -> Cells:
-    """Square cells as in papers: heads across and layers upwards, or with `reverse` down.
-
-    Every sixth is numbered, or of up to 16 all; in a copy for publication every `published_step`-th, or without one at
-    most five in round steps.
-    """
-    layers, heads = (n_cells(table, dim) for dim in ("layer", "head"))
-    name = noun(unit_of(table)).capitalize()
-    x, y = Axis("head", heads, name), Axis("layer", layers, "Layer", reverse=reverse)
-    size = square_cells(x, y, within=within, least=least)
-    if not for_publication(PAPER, marks):
-        x, y = x.every(_TICK_STEP, size[0]), y.every(_TICK_STEP, size[1])
-    elif published_step:
-        x, y = x.every(published_step, size[0], few=0), y.every(published_step, size[1], few=0)
-    else:
-        x, y = x.in_round_steps(), y.in_round_steps()
     return Cells(x, y, size)
 
 

@@ -13,11 +13,12 @@ from headcats.figures.figure import figure
 from headcats.figures.panels.cells import TINY, Cells
 from headcats.figures.panels.colour_scale import ColourScale, rising_scale
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, head_layer_cells, layer_head_cells
+from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, layer_head_cells
 from headcats.figures.panels.layout import MARKED, Panel, Plot
 from headcats.figures.panels.text import escaped
-from headcats.figures.tables import head_rows, panel_names, pick_variable
+from headcats.figures.tables import head_rows
 from headcats.papers.function_probe.summary import SEPARATES_TASKS, accuracies, refuse_chance
+from headcats.papers.panels import head_layer_cells, panel_names, pick_variable
 from headcats.results.head_axes import kv_head_of, letter, unit_attrs, unit_of
 
 # Variable -> what the colour bar calls it. The first that a dataset has is drawn.

@@ -11,20 +11,22 @@ import xarray as xr
 from jaxtyping import Float, UInt8
 
 from headcats.base.errors import OptionError, UnknownNameError, pluralize, unknown_name_message
-from headcats.figures.colours import COLOUR_BLIND, ON_LIGHT, check_palette
+from headcats.figures.colours import COLOUR_BLIND, NO_VALUE, ON_LIGHT, check_palette
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
-from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
+from headcats.figures.panels.colour_scale import ColourScale
+from headcats.figures.panels.curves import broken_lines
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, head_layer_cells, layer_head_cells
+from headcats.figures.panels.heads import LAYERS_ACROSS, check_layout, layer_head_cells
 from headcats.figures.panels.layout import MARKED, Panel, Placed, Plot, Text
 from headcats.figures.panels.legend import Entry, Legend
 from headcats.figures.panels.text import escaped
-from headcats.figures.tables import head_rows, panel_names, require
+from headcats.figures.tables import head_rows, require
 from headcats.papers.head_gating.over_seeds import GATE_SCORES
 from headcats.papers.head_gating.over_seeds import always_any as reduced_gates
 from headcats.papers.head_gating.settings import THRESHOLD
+from headcats.papers.panels import fixed_scale, head_layer_cells, panel_names
 
 COMPOSITE = "composite"
 REDUCTIONS = ("Always", "Any")
@@ -167,11 +169,32 @@ def _plot(cells: Cells, rows: pd.DataFrame, frame: pd.DataFrame, score: str, *, 
     template = f"<b>L%{{layer}}H%{{head}}</b> {escaped(name)}<br>{'<br>'.join(lines)}"
     if score == COMPOSITE:
         rgba = composite(rows["facilitation"].to_numpy(), rows["interference"].to_numpy(), palette=palette)
-        colours = [cells.image(pointed, rgba, name=name, template=template), cells.lines_between()]
+        colours = [_image(cells, pointed, rgba, name=name, template=template), lines_between(cells)]
     else:
         colours = [cells.heatmap(pointed, score, name=name, template=template)]
     hatching = cells.hatching(rows[rows["hatched"]], name="hatched", ink=ON_LIGHT)
     return cells.plot([*colours, hatching, cells.crosses(rows[rows["facilitation"].isna()])])
+
+
+def _image(
+    cells: Cells, frame: pd.DataFrame, rgba: UInt8[np.ndarray, "row rgba"], *, name: str, template: str
+) -> go.Image:
+    """Cells in colours of their own, one per row of the frame."""
+    colours = cells.grid(frame, rgba, fill=np.uint8(0))
+    pointer = cells.pointer(frame, template)
+    return go.Image(z=colours, colormodel="rgba", x0=0, dx=1, y0=0, dy=1, name=name, **pointer)
+
+
+def lines_between(cells: Cells) -> go.Scatter | None:
+    """Light lines between the cells of an image, as wide as the gaps of a heatmap."""
+    # A line of odd width on the border of two pixels would be smeared over both.
+    across, down = (0.5 * (cells.gap % 2) / side for side in cells.size)
+    left, top = np.arange(1, cells.x.n) - 0.5 + across, np.arange(1, cells.y.n) - 0.5 + down
+    if not cells.gap or not (left.size or top.size):
+        return None
+    upright, flat = ((left, -0.5), (left, cells.y.n - 0.5)), ((-0.5, top), (cells.x.n - 0.5, top))
+    xs, ys = np.concatenate([broken_lines(*upright), broken_lines(*flat)], axis=1)
+    return go.Scatter(x=xs, y=ys, mode="lines", line={"color": NO_VALUE, "width": cells.gap}, name="cell lines")
 
 
 def _share(values: pd.Series, threshold: float) -> str:

@@ -8,18 +8,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.base.errors import OptionError, pluralize
+from headcats.figures.colours import FRAME
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
-from headcats.figures.panels.colour_scale import ColourScale, fixed_scale, signed_scale
+from headcats.figures.panels.colour_scale import ColourScale, signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import LAYERS_ACROSS, PAPER, check_layout, for_publication
 from headcats.figures.panels.layout import MARKED, Panel, Plot
 from headcats.figures.panels.text import MISSING, escaped
-from headcats.figures.tables import n_cells, panel_names, pick_variable
+from headcats.figures.tables import n_cells
+from headcats.papers.panels import fixed_scale, panel_names, pick_variable
 from headcats.papers.token_probe.settings import EXACT_ROLES, LAST_Q
 from headcats.papers.token_probe.summary import coincidences, probe_name
 from headcats.prompts.template import explained_prompt_roles
@@ -212,8 +215,18 @@ def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale, inside: list[int
     traces.append(cells.symbols(best, name="largest", colour=scale.ink(best["value"]), **ring))
     traces.append(cells.crosses(rows[rows["mark"] == MISSING]))
     runs = np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1)
-    traces += [cells.box("role", int(run[0]), int(run[-1]), name="exact answer") for run in runs if len(run)]
+    traces += [_box(cells, int(run[0]), int(run[-1])) for run in runs if len(run)]
     return cells.plot(traces)
+
+
+def _box(cells: Cells, first: int, last: int) -> go.Scatter:
+    """Rectangle around the neighbouring roles of an exact answer; drawn over the edge of the panel, not cut at it."""
+    (left, right), (top, bottom) = (
+        (first - 0.5, last + 0.5) if axis.column == "role" else (-0.5, axis.n - 0.5) for axis in (cells.x, cells.y)
+    )
+    xs, ys = [left, right, right, left, left], [top, top, bottom, bottom, top]
+    line = {"color": FRAME, "width": 2.5}
+    return go.Scatter(x=xs, y=ys, mode="lines", line=line, name="exact answer", cliponaxis=False)
 
 
 def _note(rows: pd.DataFrame) -> str:

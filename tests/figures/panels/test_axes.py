@@ -1,22 +1,9 @@
-"""Ticks of published figures, and those of a picture, where nobody zooms."""
+"""Ticks of axes, and those of a picture, where nobody zooms."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headcats.figures.panels.axes import Axis, Scale, ticks
-
-
-def test_round_steps_by_hand() -> None:
-    by_hand = {1: [0], 5: range(5), 6: [0, 2, 4], 24: [0, 5, 10, 15, 20], 28: [0, 10, 20], 64: [0, 20, 40, 60]}
-    for n, expected in by_hand.items():
-        assert list(Axis("layer", n).in_round_steps().ticks) == list(expected)
-
-
-@given(st.integers(1, 2000), st.integers(1, 9))
-def test_the_step_is_the_smallest_round_one_with_few_enough_ticks(n: int, most: int) -> None:
-    numbers = list(Axis("layer", n).in_round_steps(most=most).ticks)
-    step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000) if len(range(0, n, s)) <= most)
-    assert numbers == list(range(0, n, step))
 
 
 @given(st.integers(1, 200), st.sampled_from([1.5, 2, 2.5, 6, 33.5]))

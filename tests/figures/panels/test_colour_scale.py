@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from headcats.figures.panels.colour_scale import fixed_scale, rising_scale, signed_scale
+from headcats.figures.panels.colour_scale import ColourScale, rising_scale, signed_scale
 
 VALUES = arrays.arrays(float, st.integers(1, 200), elements=st.floats(-5, 5, width=32) | st.just(np.nan))
 
@@ -43,13 +43,13 @@ def test_a_signed_scale_is_clipped_at_its_quantile_and_few_acting_heads_do_not_l
 
 def test_marks_stand_out_from_their_cells() -> None:
     signed = signed_scale(np.array([1.0]), name="")
-    blues, viridis = (fixed_scale((-1.0, 1.0), colours=colours, name="") for colours in ("Blues", "Viridis"))
+    blues, viridis = (ColourScale(colours, (-1.0, 1.0), "", digits=1) for colours in ("Blues", "Viridis"))
     assert signed.ink([-1.0, 0.0, 1.0]).tolist() == ["white", "black", "white"]
     assert blues.ink([-1.0, 0.0, 1.0]).tolist() == ["black", "black", "white"]
     assert viridis.ink([-1.0, 0.0, 1.0]).tolist() == ["white", "white", "black"]
 
 
 def test_the_name_of_a_bar_keeps_away_from_its_ticks() -> None:
-    labels = fixed_scale((0.0, 1.0), clipped=(False, True), colours="Blues", name="AUC").labels
+    labels = ColourScale("Blues", (0.0, 1.0), "AUC", digits=1, clipped=(False, True)).labels
     assert all(label.endswith("\N{NO-BREAK SPACE}") for label in labels)
     assert labels[-1].startswith("1.0+")

@@ -12,7 +12,9 @@ from paper_tables import gates_of, scattered_gates
 
 from headcats.base.errors import OptionError, UnknownNameError
 from headcats.figures import data
-from headcats.papers.head_gating.figure import CORNERS, always_any, composite, corner_colour, hex_colour
+from headcats.figures.panels.axes import Axis
+from headcats.figures.panels.cells import Cells
+from headcats.papers.head_gating.figure import CORNERS, always_any, composite, corner_colour, hex_colour, lines_between
 
 paper_gates = functools.partial(always_any, layout="paper")
 """The axes of the paper; tests/figures/test_layouts.py compares those of the default with them."""
@@ -156,3 +158,16 @@ def test_corners_of_the_other_composite_are_told_apart_by_everybody() -> None:
     assert closest([corner_colour(name) for name in CORNERS]) < 4
     with pytest.raises(UnknownNameError, match="headcats, colour_blind"):
         corner_colour("both", palette="sepia")
+
+
+def test_light_lines_part_the_cells_of_an_image() -> None:
+    cells = Cells(Axis("layer", 3), Axis("head", 2, reverse=True), (20, 10))
+    assert cells.gap == 1
+    lines = lines_between(cells)
+    # Half a pixel beside the border of two cells, where a line one pixel wide is sharp.
+    across, down = 0.5 / 20, 0.5 / 10
+    assert list(lines.x[0::3]) == pytest.approx([0.5 + across, 1.5 + across, -0.5])
+    assert list(lines.x[1::3]) == pytest.approx([0.5 + across, 1.5 + across, 2.5])
+    assert list(lines.y[0::3]) == pytest.approx([-0.5, -0.5, 0.5 + down])
+    assert list(lines.y[1::3]) == pytest.approx([1.5, 1.5, 0.5 + down])
+    assert lines_between(Cells(Axis("layer", 3), Axis("head", 2), (5, 5))) is None
