@@ -21,8 +21,6 @@ from headcats.models.weights import check_finite, in_place, reading_weights
 # Rounding error as a share of the largest value: sums over d_model in fp32; the model's own steps in 16 bits.
 _ROUNDING = 1e-4
 _ROUNDINGS_16_BIT = 12
-# Rows per call of the MLP, whose hidden layer is the largest tensor here.
-_MLP_ROWS = 2048
 # Columns of the unembedding that the readout is checked on.
 _READ_COLUMNS = 4096
 # Of a cosine: rounding of embeddings that a long vector of positions was added to, in 16 bits.
@@ -65,22 +63,6 @@ class Circuit:
         with reading_weights(self.model.model.embed, model=self.model.name):
             weight = self.model.model.W_E.detach()
         return weight[tokens.to(weight.device)].to(self.dtype)
-
-    @torch.no_grad()
-    def after_first_mlp(self, rows: Float[Tensor, "token d_model"]) -> Float[Tensor, "token d_model"]:
-        """Output of block 0's norm and MLP, without residual stream and without a norm after the MLP (Gemma 2, 3)."""
-        if isinstance(self._run.first_mlp, str):
-            raise ModelError(
-                f"Model {self.model.name!r} cannot show what its first MLP makes of an embedding: "
-                f"{self._run.first_mlp}. Read the embeddings themselves, with first_mlp='off'."
-            )
-        norm, mlp = self._run.first_mlp
-        outputs = []
-        with self.model.lock, unnoticed(self.model.device):
-            for part in rows.split(_MLP_ROWS):
-                output = mlp(norm(part.to(self.model.dtype).unsqueeze(0)))
-                outputs.append((output if isinstance(output, Tensor) else output[0])[0].to(self.dtype))
-        return torch.cat(outputs)
 
     def values(self, rows: Float[Tensor, "token d_model"], *, layer: int) -> Float[Tensor, "head token d_head"]:
         """`rows @ W_V` of every query head; equal within a group of heads."""
@@ -209,21 +191,6 @@ class Circuit:
                 f"model computes with (off by {off:.3g}; {floor:.1g} would be rounding), so methods that read weights "
                 f"cannot be used on this architecture. Causal methods can."
             )
-
-
-def unprocessed_circuit(model: HookedModel) -> Circuit:
-    """The circuits of weights as trained; a ModelError for folded ones, and those of `Circuit`."""
-    processing = model.weight_processing
-    if processing == "none":
-        return Circuit(model)
-    problem = "hides its weights, so they may have been processed"
-    if processing == "processed":
-        problem = "has processed weights (LayerNorm, means or value biases folded in)"
-    raise ModelError(
-        f"Model {model.name!r} {problem}, and this method needs the weights as trained: folding changes how a head "
-        f"reads an embedding. Load it with hc.load_model or HookedTransformer.from_pretrained_no_processing; a "
-        f"TransformerBridge without enable_compatibility_mode()."
-    )
 
 
 def _check_unhooked(model: HookedModel) -> None:

@@ -8,9 +8,6 @@ from toys import D_VOCAB, Toy, tiny_model
 from headcats.base.errors import ModelError
 from headcats.models.adapter import adapt
 from headcats.models.circuit import Circuit
-from headcats.models.one_token_run import NO_MLP, NO_NORM, WITH_RESIDUAL
-
-WITHOUT_FIRST_MLP = {"opt": NO_MLP, "olmo2": NO_NORM, "bloom": WITH_RESIDUAL, "mpt": WITH_RESIDUAL}
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +21,6 @@ def test_a_hooked_transformer_has_the_weights_of_a_bridge():
     rows = first.embeddings(torch.tensor([3, 59]))
     torch.testing.assert_close(rows, second.embeddings(torch.tensor([3, 59])))
     torch.testing.assert_close(first.unembedding(), second.unembedding())
-    torch.testing.assert_close(first.after_first_mlp(rows), second.after_first_mlp(rows), rtol=1e-5, atol=1e-5)
     for layer in range(3):
         torch.testing.assert_close(first.values(rows, layer=layer), second.values(rows, layer=layer))
         torch.testing.assert_close(first.W_O(layer), second.W_O(layer))
@@ -64,26 +60,13 @@ class TestWeights:
                 expected = block.self_attn.o_proj.weight.T.reshape(4, 16, 32)
             assert torch.equal(circuit.W_O(layer), expected)
 
-    @torch.no_grad()
-    def test_the_first_mlp_is_given_without_the_residual_stream(self, toy, circuit, layout):
-        rows = torch.randn(6, 32)
-        block = blocks_of(toy.oracle)[0]
-        norm = block.ln_2 if layout == "gpt2" else block.post_attention_layernorm
-        torch.testing.assert_close(circuit.after_first_mlp(rows), block.mlp(norm(rows)), rtol=1e-5, atol=1e-5)
-
-    def test_the_first_mlp_takes_many_rows_in_parts(self, circuit, monkeypatch):
-        rows = torch.randn(7, 32)
-        whole = circuit.after_first_mlp(rows)
-        monkeypatch.setattr("headcats.models.circuit._MLP_ROWS", 3)
-        torch.testing.assert_close(circuit.after_first_mlp(rows), whole, rtol=1e-6, atol=1e-6)
-
 
 @pytest.mark.parametrize(("dtype", "given"), [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)])
 def test_weights_in_16_bits_are_given_in_32_and_those_in_64_stay(dtype, given):
     circuit = Circuit(adapt(tiny_model("gpt2").model.to(dtype)))
     rows = circuit.embeddings(torch.tensor([3]))
     weights = (rows, circuit.W_O(1), circuit.unembedding(0, 3), circuit.values(rows, layer=1))
-    assert {tensor.dtype for tensor in (*weights, circuit.after_first_mlp(rows))} == {given}
+    assert {tensor.dtype for tensor in weights} == {given}
 
 
 class TestArchitectures:
@@ -96,23 +79,7 @@ class TestArchitectures:
                     Circuit(model)
                 continue
             circuit = Circuit(model)
-            rows = circuit.embeddings(torch.tensor([3, 4, 5]))
-            if name in WITHOUT_FIRST_MLP:
-                with pytest.raises(ModelError, match="first_mlp='off'") as refused:
-                    circuit.after_first_mlp(rows)
-                assert WITHOUT_FIRST_MLP[name] in str(refused.value)
-            else:
-                assert circuit.after_first_mlp(rows).shape == rows.shape
             assert circuit.reads_embeddings == (name != "bloom"), name
-
-    @torch.no_grad()
-    def test_parallel_blocks_share_the_first_norm(self):
-        model = adapt(architectures.tiny_bridge("gptj"))
-        rows = torch.randn(3, 32)
-        block = architectures.hf_architecture("gptj").transformer.h[0]
-        torch.testing.assert_close(
-            Circuit(model).after_first_mlp(rows), block.mlp(block.ln_1(rows)), rtol=1e-5, atol=1e-5
-        )
 
 
 class TestRefusals:

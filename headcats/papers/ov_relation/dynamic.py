@@ -12,12 +12,13 @@ from torch import Tensor
 
 from headcats.base.errors import DataError, ModelError, OptionError
 from headcats.models.adapter import HookedModel, adapt
-from headcats.models.circuit import Circuit, unprocessed_circuit
+from headcats.models.circuit import Circuit
 from headcats.models.hooks import Edit, hook_v, hook_z, keeping
 from headcats.papers.ov_relation.extremes import Targets, among_extremes
 from headcats.papers.ov_relation.settings import RelationSettings
 from headcats.papers.ov_relation.static import Relation, single_tokens
 from headcats.papers.ov_relation.summary import CONTEXTS, with_categories
+from headcats.papers.ov_relation.weights import unprocessed_circuit
 from headcats.prompts.tokens import check_bos, encode_with_bos, unknown_id
 from headcats.sweeps.labels import check_axes
 

@@ -15,9 +15,9 @@ from headcats.base.errors import DataError, ModelWarning, TokenizationWarning
 from headcats.methods.method import SuiteInputs, attempt_each
 from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel, adapt
-from headcats.models.circuit import unprocessed_circuit
 from headcats.papers.ov_relation.settings import FIRST_MLP, PRESETS, USUAL, RelationSettings, settings_of
 from headcats.papers.ov_relation.static import Counts, Relation, relation_counts, single_tokens
+from headcats.papers.ov_relation.weights import unprocessed_circuit
 from headcats.results.categories import coloured
 from headcats.sweeps.labels import model_provenance
 

@@ -14,6 +14,7 @@ from headcats.base.errors import DataError, ModelError
 from headcats.models.circuit import Circuit
 from headcats.papers.ov_relation.extremes import Targets, among_extremes
 from headcats.papers.ov_relation.settings import RelationSettings
+from headcats.papers.ov_relation.weights import after_first_mlp
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.tokens import UNKNOWN_WORD, encode, unknown_id
 from headcats.statistics.random_streams import stream
@@ -153,7 +154,9 @@ def relation_counts(
     sources = torch.cat([relation.sources for relation in relations]).unique()
     tables = {relation.name: _table(relation, sources, settings, seed=seed) for relation in relations}
     embeddings = circuit.embeddings(sources)
-    later = circuit.after_first_mlp(embeddings) if settings.first_mlp and set(circuit.layers) != {0} else embeddings
+    later = embeddings
+    if settings.first_mlp and set(circuit.layers) != {0}:
+        later = after_first_mlp(circuit.model, embeddings)
     layers: dict[str, list[list[np.ndarray]]] = {name: [] for name in tables}
     for place, layer in enumerate(circuit.layers):
         advance(place / len(circuit.layers), f"layer {layer}")
