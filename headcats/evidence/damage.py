@@ -1,12 +1,9 @@
 """Damage of sets of heads to a task: joint ablation on held-out prompts, measured in logit difference."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 import xarray as xr
 from jaxtyping import Float
 
@@ -18,7 +15,7 @@ from headcats.sweeps.batch_sweep import prepare
 from headcats.sweeps.donors import UncoveredRoles
 from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.reference import LastMeans, Reference
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.tree import HeadSet, grow
 
@@ -52,57 +49,10 @@ class AblationInputs:
 
     reference: Reference
     memory: str | int | None = None
-    means: Sequence[LastMeans] = ()  # of its tasks at their last tokens, where they are at hand
-
-
-class _Uncut(ABC):
-    """A piece of work that shares runs with no other, and has no smaller pieces: runs cut themselves to the memory."""
-
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """Name in messages."""
-
-    @property
-    def group(self) -> str:
-        """Name of the piece, as it shares runs with no other."""
-        return self.title
-
-    def halves(self) -> "list[_Uncut]":
-        """No pieces: there are no smaller ones."""
-        return []
 
 
 @dataclass(frozen=True, eq=False)
-class ReferenceMean(_Uncut):
-    """The mean at the last tokens of one task's reference prompts, as a piece of work."""
-
-    task: str
-    batches: Sequence[PromptBatch]
-
-    @property
-    def title(self) -> str:
-        """Name in messages."""
-        return f"reference prompts of task {self.task!r}"
-
-    @property
-    def contents(self) -> list[str]:
-        """Everything that its result depends on, beside the model."""
-        return [batch.fingerprint() for batch in self.batches]
-
-    def on(self, model: HookedModel, shared: AblationInputs) -> xr.Dataset:
-        """Variables `z<layer> (head, d_head)`."""
-        means = shared.reference.last_means_of(model, self.batches)
-        return xr.Dataset({f"z{layer}": ((f"head{layer}", "d_head"), mean.cpu()) for layer, mean in means.items()})
-
-    @staticmethod
-    def means(table: xr.Dataset) -> LastMeans:
-        """Read a table of `on` as a reference takes it."""
-        return {int(str(name)[1:]): torch.as_tensor(value.values) for name, value in table.items()}
-
-
-@dataclass(frozen=True, eq=False)
-class Ablation(_Uncut):
+class Ablation:
     """Every set of heads ablated on some prompts of a task, as a piece of work."""
 
     task: str
@@ -117,6 +67,15 @@ class Ablation(_Uncut):
         return f"{self.task} {self.number + 1}"
 
     @property
+    def group(self) -> str:
+        """Name of the piece, as it shares runs with no other."""
+        return self.title
+
+    def halves(self) -> list["Ablation"]:
+        """No pieces: runs cut themselves to the memory."""
+        return []
+
+    @property
     def contents(self) -> list[str]:
         """Everything that its result depends on, beside model and reference."""
         return [self.batch.fingerprint(), self.positions, " ".join("+".join(map(str, heads)) for heads in self.sets)]
@@ -126,8 +85,6 @@ class Ablation(_Uncut):
 
         Prompts whose roles the reference lacks are left out, unless they are the most.
         """
-        if shared.means:
-            shared.reference.take_last_means(model, shared.means)
         try:
             runs, ablated = _ablated(
                 BaseRuns(model, self.batch, limit=shared.memory),
@@ -145,8 +102,7 @@ class Ablation(_Uncut):
         )
 
 
-Piece = ReferenceMean | Ablation
-Work = Callable[[Sequence[Piece], AblationInputs], Iterator[tuple[Any, xr.Dataset]]]
+Work = Callable[[Sequence[Ablation], AblationInputs], Iterator[tuple[Ablation, xr.Dataset]]]
 """Does pieces, in any order, and gives each with its result."""
 
 
@@ -169,13 +125,8 @@ def measure_tasks(
     All heads of a set are ablated at once, each to its mean over reference prompts. Not measured is a task without
     prompts, whose roles the reference lacks in most of them, or without a clear gap.
     """
-    shared = AblationInputs(reference, memory)
-    if positions == "last" and reference.has_roles:  # without roles all prompts count alike, whatever their task
-        means = [ReferenceMean(task, of_task) for task, of_task in reference.of_tasks.items()]
-        of_tasks = {piece.task: ReferenceMean.means(table) for piece, table in work(means, shared)}
-        shared = replace(shared, means=[of_tasks[piece.task] for piece in means])
     pieces = ablations(batches, sets, positions=positions)
-    tables = {(piece.task, piece.number): table for piece, table in work(pieces, shared)}
+    tables = {(piece.task, piece.number): table for piece, table in work(pieces, AblationInputs(reference, memory))}
     measured: dict[str, TaskDamage] = {}
     left_out: dict[str, str] = {}
     for task in sets:

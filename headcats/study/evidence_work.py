@@ -9,7 +9,7 @@ from dataclasses import replace
 import xarray as xr
 
 from headcats.base.errors import about, pluralize
-from headcats.evidence.damage import Ablation, AblationInputs, Piece, Work, blocks_needed
+from headcats.evidence.damage import Ablation, AblationInputs, Work, blocks_needed
 from headcats.models.adapter import HookedModel
 from headcats.results.cached_tables import TableCache
 from headcats.study.progress import PartsClock
@@ -22,7 +22,7 @@ _log = logging.getLogger("headcats")
 def kept_work(model: HookedModel, work: Work, cache: TableCache, *, tells_time: bool) -> Work:
     """Do pieces by `work`, but for those that an earlier call has kept in the folder."""
 
-    def done(pieces: Sequence[Piece], shared: AblationInputs) -> Iterator[tuple[Piece, xr.Dataset]]:
+    def done(pieces: Sequence[Ablation], shared: AblationInputs) -> Iterator[tuple[Ablation, xr.Dataset]]:
         of_all = [batch.fingerprint() for batch in shared.reference.batches]
         options = {id(piece): json.dumps([*piece.contents, shared.reference.run, *of_all]) for piece in pieces}
         found = {id(piece): cache.read(options[id(piece)], (_TABLE,)) for piece in pieces}
@@ -34,10 +34,9 @@ def kept_work(model: HookedModel, work: Work, cache: TableCache, *, tells_time: 
             return
         costs = {piece.title: _blocks(model, piece) for piece in missing}
         if tells_time and (seconds := _expected(model, missing, shared, sum(costs.values()))):
-            n_sets = sum({piece.task: len(piece.sets) for piece in missing if isinstance(piece, Ablation)}.values())
+            n_sets = sum({piece.task: len(piece.sets) for piece in missing}.values())
             _log.info("Time: at most %s for %s, estimated from a few.", about(seconds), pluralize(n_sets, "ablation"))
-        noun = ("piece", "pieces") if isinstance(missing[0], Ablation) else ("reference", "references")
-        clock = PartsClock("", costs, total=len(pieces), tell=_log.info, noun=noun)
+        clock = PartsClock("", costs, total=len(pieces), tell=_log.info, noun=("piece", "pieces"))
         clock.begin()
         for piece, table in work(missing, shared):
             cache.write(options[id(piece)], {_TABLE: table})
@@ -48,22 +47,20 @@ def kept_work(model: HookedModel, work: Work, cache: TableCache, *, tells_time: 
     return done
 
 
-def _blocks(model: HookedModel, piece: Piece) -> float:
+def _blocks(model: HookedModel, piece: Ablation) -> float:
     """Passes of a token through a block, to which the time is proportional."""
-    if isinstance(piece, Ablation):
-        return blocks_needed([piece.batch], piece.sets, positions=piece.positions, n_layers=model.n_layers)
-    return model.n_layers * sum(batch.clean.numel() for batch in piece.batches)
+    return blocks_needed([piece.batch], piece.sets, positions=piece.positions, n_layers=model.n_layers)
 
 
-def _expected(model: HookedModel, pieces: Sequence[Piece], shared: AblationInputs, blocks: float) -> float:
+def _expected(model: HookedModel, pieces: Sequence[Ablation], shared: AblationInputs, blocks: float) -> float:
     """Seconds that pieces will take, by a few of the sets of one; 0 where none can be measured."""
-    piece = next((piece for piece in pieces if isinstance(piece, Ablation) and piece.sets), None)
+    piece = next((piece for piece in pieces if piece.sets), None)
     if piece is None:
         return 0.0
     few = piece.sets[:: max(1, len(piece.sets) // _PROBED_SETS)]
     probe = replace(piece, batch=piece.batch.select(range(min(_PROBED_PROMPTS, len(piece.batch)))), sets=few)
     seconds = 0.0
-    for _ in range(2):  # the first time also pays for checks
+    for _ in range(2):  # the first time also pays for checks and for the mean of the reference
         started = time.monotonic()
         if probe.on(model, shared).attrs["problem"]:
             return 0.0

@@ -20,9 +20,6 @@ from headcats.sweeps.role_sums import ROWS, RoleSource, role_sums
 # As roles: a token without any, and what fills up behind an answer that is shorter than others of its batch.
 _NO_ROLE, _BEHIND = "\0none", "\0behind"
 
-LastMeans = dict[int, Tensor]
-"""Layer -> mean z `[head, d_head]` of the last tokens of prompts."""
-
 
 class Reference:
     """Reference prompts of one or several tasks, in batches that may be filled up in front.
@@ -54,7 +51,7 @@ class Reference:
         # The last model's means: one reference may serve several models.
         self._means: tuple[Any, dict[int, dict[str, Tensor]]] = (None, {})
         self._index_means: tuple[Any, dict[int, Tensor]] = (None, {})
-        self._last_means: tuple[Any, LastMeans] = (None, {})
+        self._last_means: tuple[Any, dict[int, Tensor]] = (None, {})
         self._counts: dict[str, int] = {}
 
     def copied(self) -> "Reference":
@@ -101,41 +98,34 @@ class Reference:
             raise self._uncovered(f"Token role {label!r}", self._counts.get(label, 0), batch, list(uncovered), advice)
         return torch.stack(rows)
 
-    @property
-    def of_tasks(self) -> dict[str, list[PromptBatch]]:
-        """Task -> its reference prompts, of tasks that have enough for a mean."""
-        by_task: dict[str, list[PromptBatch]] = defaultdict(list)
-        for batch in self.batches:
-            by_task[batch.task].append(batch)
-        enough = {task for task, batches in by_task.items() if sum(map(len, batches)) >= LEAST_PROMPTS_PER_ROLE}
-        return {task: by_task[task] for task in sorted(enough)}  # the order of a sum decides how it is rounded
-
-    def last_means_of(self, model: HookedModel, batches: Sequence[PromptBatch]) -> LastMeans:
-        """Means at the last tokens of one task's prompts, in fp64 (fp32 on a device that has none)."""
-        sums: LastMeans = {}
-        for batch in batches:
-            for tokens in self._tokens(batch).split(ROWS):
-                for layer, z in model.capture(tokens, first=tokens.shape[1] - 1)[1].items():
-                    total = (z.cpu() if z.device.type == "mps" else z)[:, 0].double().sum(0)
-                    sums[layer] = sums[layer] + total if layer in sums else total
-        return {layer: total / sum(map(len, batches)) for layer, total in sums.items()}
-
-    def take_last_means(self, model: HookedModel, of_tasks: Sequence[LastMeans]) -> None:
-        """Take the means of tasks, as `last_means_of` gives them, in place of computing them."""
-        layers = of_tasks[0] if of_tasks else ()
-        means = {layer: torch.stack([means[layer] for means in of_tasks]).mean(0) for layer in layers}
-        # Where their layer is, unless they have come from elsewhere.
-        places = {layer: model.device if mean.device.type == "cpu" else mean.device for layer, mean in means.items()}
-        self._last_means = model.model, {layer: mean.to(places[layer], model.dtype) for layer, mean in means.items()}
-
     def _last_mean(self, model: HookedModel, batch: PromptBatch, layer: int) -> Tensor:
         if self._last_means[0] is not model.model:
-            self.take_last_means(model, [self.last_means_of(model, batches) for batches in self.of_tasks.values()])
+            self._last_means = model.model, self._means_at_last(model)
         if not self._last_means[1]:
             most = max(Counter(task for each in self.batches for task in [each.task] * len(each)).values())
             prompts, advice = list(range(len(batch))), "Give the tasks more prompts."
             raise self._uncovered("The last token", most, batch, prompts, advice)
         return self._last_means[1][layer]
+
+    def _means_at_last(self, model: HookedModel) -> dict[int, Tensor]:
+        """Layer -> mean z `[head, d_head]` at the last tokens, over tasks that have enough prompts for a mean."""
+        by_task: dict[str, list[PromptBatch]] = defaultdict(list)
+        for batch in self.batches:
+            by_task[batch.task].append(batch)
+        of_tasks: dict[int, list[Tensor]] = defaultdict(list)
+        for task in sorted(by_task):  # the order of a sum decides how it is rounded
+            n_prompts, sums = sum(map(len, by_task[task])), dict[int, Tensor]()
+            if n_prompts < LEAST_PROMPTS_PER_ROLE:
+                continue
+            for tokens in (rows for batch in by_task[task] for rows in self._tokens(batch).split(ROWS)):
+                for layer, z in model.capture(tokens, first=tokens.shape[1] - 1)[1].items():
+                    total = (z.cpu() if z.device.type == "mps" else z)[:, 0].double().sum(0)  # MPS has no fp64
+                    sums[layer] = sums[layer] + total if layer in sums else total
+            for layer, total in sums.items():
+                of_tasks[layer].append(total / n_prompts)
+        means = {layer: torch.stack(means).mean(0) for layer, means in of_tasks.items()}
+        places = {layer: model.device if mean.device.type == "cpu" else mean.device for layer, mean in means.items()}
+        return {layer: mean.to(places[layer], model.dtype) for layer, mean in means.items()}
 
     def _uncovered(self, token: str, count: int, batch: PromptBatch, prompts: list[int], advice: str) -> UncoveredRoles:
         return UncoveredRoles(

@@ -107,7 +107,7 @@ def test_workers_give_the_same_numbers(model, finished, evidence):
     cluster.map = map_sent
     found = run_evidence(model, hc.load(finished), cluster=cluster, memory="1GB", **QUICK)
     whole, _ = evidence
-    assert any("reference" in title for title in sent)
+    assert sent
     xr.testing.assert_allclose(found["relabelling"].to_dataset(), whole["relabelling"].to_dataset())
 
 
