@@ -5,10 +5,7 @@ with the colour inside. On light and on dark pages alike the colour or its edge 
 unclassified heads; colours side by side have an edge between them. Cells below 6 pixels have no room for one.
 """
 
-import functools
-import itertools
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +45,6 @@ ON_DARK = "white"
 EDGE, EDGE_OF_DARK = "#16181b", "#f5f6f8"
 """Around bright and around dark colours; the same on light and dark pages."""
 _LEAST_CONTRAST = 3.0  # of what has to be distinguished: WCAG 2.2, success criterion 1.4.11
-_APART = 60  # of 255 * 3: distance, summed over red, green and blue, below which two colours are taken for one
 
 # Red below 0, blue above 0, as in TransformerLens' own patching plots; told apart under every common colour blindness.
 DIVERGING = "RdBu"
@@ -131,7 +127,7 @@ def named_palette(name: str, categories: dict[str, str], *, most: int = MOST_CAT
     colours, counts = _PALETTES[name]
     in_order = [*(colours or categories.values()), *list(categories.values())[len(colours or categories) :]]
     return Palette(
-        distinguishable_colours(dict(zip(categories, in_order, strict=False))),
+        dict(zip(categories, in_order, strict=False)),
         {k: counts[min(k, MOST_CATEGORIES)] for k in range(2, len(categories) + 1)},
     )
 
@@ -159,17 +155,7 @@ def category_colours(data: xr.Dataset) -> dict[str, str]:
 
 
 def listed_colours(data: xr.Dataset) -> dict[str, str]:
-    """Name -> colour of all categories in the attribute `categories`, so that no two are taken for one."""
-    return distinguishable_colours(_given_colours(data))
-
-
-def recoloured(data: xr.Dataset) -> list[str]:
-    """Names of the categories whose colour `category_colours` replaced."""
-    given = _given_colours(data)
-    return [name for name, colour in category_colours(data).items() if colour != given[name]]
-
-
-def _given_colours(data: xr.Dataset) -> dict[str, str]:
+    """Name -> colour of all categories in the attribute `categories`; a DataError if that is no such list."""
     text: Any = data.attrs.get("categories")
     try:
         colours = {str(entry["name"]): entry["colour"] for entry in json.loads(text)}
@@ -188,32 +174,6 @@ def suite_colours(data: xr.Dataset) -> dict[str, str]:
     standard = {category.name: category.colour for category in STANDARD_CATEGORIES}
     spare = iter([*SPARE_COLOURS, *_COUNTS.values()])
     return {name: standard.get(name) or next(spare, UNCLASSIFIED) for name in map(str, data["category"].values)}
-
-
-def distinguishable_colours(colours: Mapping[str, str]) -> dict[str, str]:
-    """Replace every colour that could be taken for an earlier one by the one farthest from all others."""
-    return dict(zip(colours, _distinguishable(tuple(colours.values())), strict=True))
-
-
-@functools.lru_cache(maxsize=64)  # every figure of a page asks for those of the same few suites
-def _distinguishable(colours: tuple[str, ...]) -> tuple[str, ...]:
-    chosen: list[str] = []
-    for colour in colours:
-        if any(_distance(colour, earlier) < _APART for earlier in chosen):
-            taken = [*chosen, *colours, LIGHT_GROUND, DARK_GROUND]
-            colour = max(_candidates(), key=lambda new: min(_distance(new, old) for old in taken))
-        chosen.append(colour)
-    return tuple(chosen)
-
-
-def _candidates() -> list[str]:
-    """216 colours, less those that are nearly black, white or grey."""
-    levels = itertools.product(range(0, 256, 51), repeat=3)
-    return ["#{:02x}{:02x}{:02x}".format(*each) for each in levels if max(each) - min(each) > 51]
-
-
-def _distance(one: str, other: str) -> int:
-    return sum(abs(a - b) for a, b in zip(_levels(one), _levels(other), strict=True))
 
 
 def _levels(colour: str) -> bytes:

@@ -52,8 +52,7 @@ def overlap_map(
             in less than 80 % of resamples (`probability`, where present), and heads that are undecided in all of their
             categories are open. Any number of categories.
         palette: Name of the colours; `"headcats"` takes the suite's own, `"colour_blind"` some that are told apart
-            under every common colour blindness. Where two categories have the same colour, the later one gets
-            another, which the caption says.
+            under every common colour blindness.
         marks: `"all"`, or `"none"` for a copy for publication, at most 1440 pixels wide with up to four categories. As
             in the paper cells show their colours alone, nothing stands below the title and the names of panels, and
             ticks are `arange(0, n + 1, n // 5)`, the last one included. **There colour is the only cue**: undecided

@@ -15,13 +15,11 @@ from headcats.figures.colours import (
     category_colours,
     entry_of,
     named_palette,
-    recoloured,
 )
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS, head_rows, require
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import KV_HEAD, noun, unit_of
-from headcats.results.visible import shortened
 
 ALL = "All Categories"
 GRID = ("layer", "head")
@@ -31,7 +29,6 @@ _VARIABLES = {
 }
 # Descriptors at the pointer; the others stand in the numbers.
 _POINTED = ("previous_token", "duplicate_token", "induction", "copying")
-_NAMED = 4  # categories in a caption
 _NUMBERS_SHOWN = "effect %{{effect{0}:.3f}} [%{{low{0}:.3f}}, %{{high{0}:.3f}}], q %{{q_value{0}:.2g}}".format
 _SCORE_SHOWN = "score %{{effect{0}:.3f}}".format  # of methods without tests: weights, gates, probes
 _COLUMNS = ["panel", "layer", "head", "name", "set", "n_categories", "label", "colour", "outcome", "hatched"]
@@ -136,11 +133,7 @@ def _kind(overlap: xr.Dataset) -> str:
 
 
 def map_warnings(overlap: xr.Dataset, frame: pd.DataFrame) -> Iterator[str]:
-    """Lines of the caption on colours that were replaced, and on a map without any head."""
-    if names := recoloured(overlap):
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        shown = ", ".join(escaped(shortened(name, most=24)) for name in names[:_NAMED])
-        yield f"in another colour than given, which an earlier category has: {shown}{more}"
+    """Line of the caption on a map without any head."""
     if not (overlap["member"] == 1).any():
         first = frame[frame["panel"] == ALL]
         undecided, heads = int(first["hatched"].sum()), int((first["outcome"] != MISSING).sum())

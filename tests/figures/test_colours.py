@@ -1,15 +1,11 @@
 """Colours of categories, of several categories and of the ground are distinct, whoever looks at them on which page."""
 
 import itertools
-import json
-import re
 
 import numpy as np
 import pytest
-import xarray as xr
 from covering import ALL
 from figures.examples import mixed_overlap, overlap_of
-from figures.reading import caption
 from jaxtyping import Float
 
 from headcats.base.errors import DataError
@@ -30,7 +26,6 @@ from headcats.figures.colours import (
     Palette,
     category_colours,
     contrast,
-    distinguishable_colours,
     edge_on,
     ink_on,
     named_palette,
@@ -202,48 +197,10 @@ def test_texts_and_open_cells_stand_out_on_cells() -> None:
     assert contrast(TEXT, LIGHT_GROUND) >= 4.5
 
 
-@pytest.mark.parametrize("n", [7, pytest.param(30, marks=pytest.mark.slow)])
-def test_colours_that_clash_are_replaced_by_others_far_from_all(n: int) -> None:
-    given = {f"c{i}": ["#1f77b4", "#1f77b5", "#ff7f0e"][i % 3] for i in range(n)}
-    chosen = distinguishable_colours(given)
-    assert list(chosen) == list(given)
-    assert (chosen["c0"], chosen["c2"]) == ("#1f77b4", "#ff7f0e")
-    least = min(distance(*pair) for pair in itertools.combinations(chosen.values(), 2))
-    assert least >= (150 if n == 7 else 100)
-
-
-def test_colours_clash_below_a_distance_of_60() -> None:
-    for apart, stays in ((59, False), (60, True)):
-        given = {"a": "#1f77b4", "b": f"#1f77{0xB4 - apart:02x}"}
-        assert (distinguishable_colours(given) == given) is stays
-
-
-def clashing(n: int) -> xr.Dataset:
-    return mixed_overlap(4, 4, categories={f"kind {i}": "#1f77b4" for i in range(n)})
-
-
-@pytest.mark.parametrize("layout", ["paper", pytest.param("hero", marks=pytest.mark.slow)])
-def test_the_caption_names_categories_of_another_colour(layout: str) -> None:
-    def said(table: xr.Dataset) -> str:
-        """The caption from where it speaks of other colours."""
-        return caption(overlap_map(table, layout=layout)).partition("another colour")[2]
-
-    assert re.findall(r"(kind \d),? ", said(clashing(6)))[:4] == ["kind 1", "kind 2", "kind 3", "kind 4"]
-    assert "4 and 1 more" in said(clashing(6))
-    assert not said(mixed_overlap(4, 4))
-
-
-def test_a_selection_keeps_the_colours_of_the_whole_scheme() -> None:
-    whole = clashing(3)
-    assert len({entry["colour"] for entry in json.loads(whole.attrs["categories"])}) == 1
-    frame, part = (data(overlap_map(table)) for table in (whole, _selected(whole)))
-    own = [f[(f.panel == "kind 2") & (f.outcome == "in")].colour.unique().tolist() for f in (frame, part)]
-    assert own[0] == own[1] != ["#1f77b4"]
-
-
-def _selected(table: xr.Dataset) -> xr.Dataset:
-    part = table.sel(category=["kind 1", "kind 2"])
-    return part.assign(n_categories=(part.member == 1).sum("category"))
+def test_categories_have_the_colours_that_were_given() -> None:
+    frame = data(overlap_map(mixed_overlap(4, 4, categories={"one": "#1f77b4", "other": "#1f77b4"})))
+    for name in ("one", "other"):
+        assert frame[(frame.panel == name) & (frame.outcome == "in")].colour.unique().tolist() == ["#1f77b4"]
 
 
 @pytest.mark.parametrize("layout", ["paper", "hero"])
