@@ -20,36 +20,10 @@ from headcats.results.visible import visible
 from headcats.results.whole_file import check_links
 
 TAG = "headcats"
+# Without the hub's viewer, which shows tables of text, not netCDF.
+_CARD = Path(__file__).with_name("card.md")
 # An underscore within a word is one.
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$#!]|(?<!\w)_|_(?!\w)")
-
-# No viewer: it shows tables of text, not netCDF.
-_CARD = """\
----
-tags:
-- {tag}
-viewer: false
----
-
-# {model} on the suite {suite}
-
-Which attention heads of {model_code} serve which kind of task: what every head does to the answer, on every prompt, as
-[headcats](https://github.com/headcats/headcats) measured it.
-
-| | |
-|:--|:--|
-{facts}
-
-```python
-import headcats as hc
-
-results = hc.load("{address}")
-```
-
-On the command line `headcats map {address}` lists the heads of every category, and `headcats report {address}`
-writes one page with all that these results say. `headcats merge {address} --out DIR` makes a copy that can be tested
-and extended.
-"""
 
 
 def push(
@@ -166,7 +140,7 @@ def card(manifest: Manifest, address: str) -> str:
     }
     rows = "\n".join(f"| {key} | {value} |" for key, value in facts.items() if value)
     heading = {"model": _text(model.name), "model_code": _code(model.name), "suite": _text(plan.suite)}
-    return _CARD.format(tag=TAG, facts=rows, address=address, **heading)
+    return _CARD.read_text(encoding="utf-8").format(tag=TAG, facts=rows, address=address, **heading)
 
 
 def _text(name: str) -> str:

@@ -5,7 +5,7 @@ from _plotly_utils.basevalidators import ColorValidator
 from for_each import for_each
 
 from headcats.base.errors import DataError
-from headcats.results.categories import CSS_COLOURS, as_hex
+from headcats.results.categories import as_hex, css_colours
 
 
 @for_each(
@@ -36,5 +36,5 @@ def test_anything_else_is_refused_with_what_is_accepted(colour: object, unchecke
 
 
 def test_names_are_those_of_plotly() -> None:
-    assert CSS_COLOURS.keys() == set(ColorValidator.named_colors)
-    assert all(len(value) == 7 for value in CSS_COLOURS.values())
+    assert css_colours().keys() == set(ColorValidator.named_colors)
+    assert all(len(value) == 7 for value in css_colours().values())
