@@ -10,6 +10,7 @@ import torch
 from toys import D_VOCAB, random_tokens, tiny_model
 
 from headcats.models.adapter import HookedModel
+from headcats.models.hooks import hook_z
 from headcats.prompts.batch import PromptBatch
 
 ROLES = ("bos", "x1", "y1", "between1", "x_query", "last")
@@ -101,6 +102,8 @@ class TokenModel(HookedModel):
         z = {layer: tokens[..., None, None] * 10.0**layer + heads for layer in layers or self.layers}
         return torch.zeros(len(tokens), self.d_vocab), z
 
-    def capture_last(self, tokens: torch.Tensor, last: int, *, first: int = 0) -> Any:
-        logits, z = self.capture(tokens, first=first)
-        return logits[:, None].expand(-1, last, -1), z
+    def forward_last(self, tokens: torch.Tensor, last: int, *, hooks: Any) -> Any:
+        logits, z = self.capture(tokens)
+        for layer, value in z.items():
+            hooks[hook_z(layer)](value)
+        return logits[:, None].expand(-1, last, -1)

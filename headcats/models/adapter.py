@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.base.errors import DataError, ModelError
@@ -36,8 +36,7 @@ from headcats.models.origin import Origin
 from headcats.models.weights import (
     WeightProcessing,
     addresses,
-    computing_devices,
-    device_of_tokens,
+    devices_of,
     is_offloaded,
     reading_weights,
     weight_processing,
@@ -88,11 +87,6 @@ class HookedModel:
     def __repr__(self) -> str:
         return f"HookedModel({self.name!r}, {self.model_class}, {len(self.layers)} attention layers, {self.placement})"
 
-    @property
-    def revision(self) -> str | None:
-        """Branch, tag or commit on the hub."""
-        return self.origin.revision
-
     _geometry = functools.cached_property(one_token_geometry)
 
     @property
@@ -138,12 +132,12 @@ class HookedModel:
     @property
     def device(self) -> torch.device:
         """Device of the first parameter; tokens are moved there. Of an offloaded one, where it is used."""
-        return device_of_tokens(self.model)
+        return next(devices_of(self.model))
 
     @property
     def devices(self) -> tuple[torch.device, ...]:
-        """All devices that the model computes on."""
-        return computing_devices(self.model)
+        """All devices that the model computes on, that of the first parameter first."""
+        return tuple(dict.fromkeys(devices_of(self.model)))
 
     @property
     def placement(self) -> str:
@@ -231,42 +225,24 @@ class HookedModel:
         return self.run(tokens, hooks=hooks), {layer: captured[layer] for layer in capturing}
 
     @torch.no_grad()
-    def capture_last(
-        self, tokens: Int[Tensor, "prompt pos"], last: int, *, first: int = 0
-    ) -> tuple[Float[Tensor, "prompt last d_vocab"], dict[int, Float[Tensor, "prompt kept head d_head"]]]:
-        """Capture z of all layers, with the logits of the `last` few positions."""
-        hooks, captured = capturing_z(self.layers, first=first)
-        return self.forward_last(tokens, last, hooks=hooks), captured
-
-    @torch.no_grad()
     def run(self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]) -> Float[Tensor, "prompt d_vocab"]:
         """Last-position logits in fp32, with edits at any hook, such as `blocks.0.hook_resid_pre`."""
-        return self.forward(tokens, hooks=hooks)
-
-    def forward(
-        self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
-    ) -> Float[Tensor, "prompt d_vocab"]:
-        """Run in the caller's gradient mode; hold `lock` until the backward pass is over."""
         # Sliced before the cast, and copied: fp32 logits of every position can be larger than the model.
-        return self._output(tokens, hooks, last=1)[:, 0].to(torch.float32, copy=True)
+        return self.last_logits(tokens, 1, hooks=hooks)[:, 0].to(torch.float32, copy=True)
 
     def forward_last(
         self, tokens: Int[Tensor, "prompt pos"], last: int, *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "prompt last d_vocab"]:
-        """Run `forward` for the `last` few positions."""
-        return self._output(tokens, hooks, last=last).to(torch.float32, copy=True)
+        """Logits of the `last` few positions in fp32, in the caller's gradient mode."""
+        return self.last_logits(tokens, last, hooks=hooks).to(torch.float32, copy=True)
 
-    def forward_at(
-        self, tokens: Int[Tensor, "prompt pos"], positions: Bool[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
-    ) -> Float[Tensor, "chosen d_vocab"]:
-        """Run `forward` for selected positions: rows in the order of `positions.nonzero()`."""
-        if not bool(positions.any()):
-            raise DataError(f"forward_at needs at least one position of {tuple(positions.shape)}; all are False.")
-        last = tokens.shape[1] - int(positions.any(0).nonzero()[0])
-        output = self._output(tokens, hooks, last=last)
-        return output[positions[:, -last:].to(output.device)].float()
+    def last_logits(
+        self, tokens: Int[Tensor, "prompt pos"], last: int, *, hooks: Mapping[str, Edit]
+    ) -> Float[Tensor, "prompt last d_vocab"]:
+        """Logits as the model gives them: in its dtype, and maybe a part of those of all positions.
 
-    def _output(self, tokens: Tensor, hooks: Mapping[str, Edit], *, last: int) -> Tensor:
+        In the caller's gradient mode; hold `lock` until the backward pass is over.
+        """
         self.check_tokens(tokens)
         known = self.model.hook_dict  # a bridge gathers it from all its modules whenever it is asked
         if unknown := [name for name in hooks if name not in known]:

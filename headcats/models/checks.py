@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import PADDING
-from headcats.models.hooks import Edit, hook_before, keeping, output_projection, takes_mask, unnoticed
+from headcats.models.hooks import Edit, bridge_takes, hook_before, keeping, output_projection, unnoticed
 from headcats.models.weights import MixedOperations, check_finite, is_offloaded, readable
 
 Report = dict[str, bool | int | float]
@@ -132,7 +132,7 @@ def takes_padding(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> bool
     takes none.
     """
     bridge = model.model
-    if model.model_class != "TransformerBridge" or not takes_mask(bridge):
+    if model.model_class != "TransformerBridge" or not bridge_takes(bridge, "attention_mask"):
         return False
     n_filled = (tokens == PADDING).sum(1)
     if not bool(n_filled.any()):

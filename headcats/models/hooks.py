@@ -231,11 +231,11 @@ def forward_options(model: Any, tokens: Tensor, *, last: int = 1) -> dict[str, A
     """Keyword arguments of a forward pass on prompts, in a bridge filled up in front, whose last logits are needed."""
     if model_class(model) == "TransformerBridge":
         # Honoured by most architectures; for the rest, only the last positions are used anyway.
-        options: dict[str, Any] = {"logits_to_keep": last} if keeps_logits(model) else {}
+        options: dict[str, Any] = {"logits_to_keep": last} if bridge_takes(model, "logits_to_keep") else {}
         if bool((seen := tokens != PADDING).all()):
             return options
         options["attention_mask"] = seen.long()
-        if "position_ids" in _parameters(type(model.original_model).forward):
+        if bridge_takes(model, "position_ids"):
             options["position_ids"] = (seen.long().cumsum(1) - 1).clamp(min=0)
         return options
     # If the tokenizer pads on the left, HookedTransformer masks its pad id: an answer token or BOS with that id would
@@ -244,16 +244,10 @@ def forward_options(model: Any, tokens: Tensor, *, last: int = 1) -> dict[str, A
     return {"attention_mask": torch.ones_like(tokens)} if pads_left else {}
 
 
-def keeps_logits(bridge: Any) -> bool:
-    """True if the transformers model in a bridge takes `logits_to_keep`."""
+def bridge_takes(bridge: Any, name: str) -> bool:
+    """True if the transformers model in a bridge has an argument of that name."""
     forward = getattr(type(getattr(bridge, "original_model", None)), "forward", None)
-    return forward is not None and "logits_to_keep" in _parameters(forward)
-
-
-def takes_mask(bridge: Any) -> bool:
-    """True if the transformers model in a bridge can be told which tokens of a prompt it sees."""
-    forward = getattr(type(getattr(bridge, "original_model", None)), "forward", None)
-    return forward is not None and "attention_mask" in _parameters(forward)
+    return forward is not None and name in _parameters(forward)
 
 
 @functools.cache

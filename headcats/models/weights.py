@@ -106,16 +106,6 @@ def _has_bias(attention: nn.Module, name: str) -> bool | None:
         return None
 
 
-def device_of_tokens(model: nn.Module) -> torch.device:
-    """Device of the first parameter; of an offloaded one, where its module computes."""
-    return next(_devices(model))
-
-
-def computing_devices(model: nn.Module) -> tuple[torch.device, ...]:
-    """All devices that hold weights while they are used, that of the first parameter first."""
-    return tuple(dict.fromkeys(_devices(model)))
-
-
 def is_offloaded(model: nn.Module) -> bool:
     """True if any weights have no values until they are used."""
     return any(parameter.is_meta for parameter in model.parameters())
@@ -204,8 +194,8 @@ def addresses(model: nn.Module) -> tuple[tuple[int, int], ...]:
     return tuple((part.data_ptr(), part._version) for part in parts)
 
 
-def _devices(model: nn.Module) -> Iterator[torch.device]:
-    """Device of each module with weights, where these are used."""
+def devices_of(model: nn.Module) -> Iterator[torch.device]:
+    """Device of each module with weights; of offloaded ones, where the module computes."""
     for module in model.modules():
         hook: Any = getattr(module, "_hf_hook", None)
         if (own := next(module.parameters(recurse=False), None)) is not None:

@@ -47,7 +47,7 @@ def model_record(model: HookedModel) -> ModelRecord:
     """Identity of a model."""
     return ModelRecord(
         name=model.name,
-        revision=model.revision,
+        revision=model.origin.revision,
         weights_hash=model.weights_hash(),
         model_class=model.model_class,
         weight_processing=model.weight_processing,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from headcats.base.errors import MemoryLimitError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
-from headcats.models.hooks import keeps_logits
+from headcats.models.hooks import bridge_takes
 from headcats.models.replay.recording import LOGITS_AT_A_TIME
 from headcats.models.weights import largest_offloaded, resident_bytes
 
@@ -72,7 +72,7 @@ class Sizes:
             d_hidden=(getattr(cfg, "d_mlp", None) or 4 * model.d_model) * experts,
             d_vocab=model.d_vocab,
             is_bridge=bridge,
-            keeps_logits=keeps_logits(model.model),
+            keeps_logits=bridge_takes(model.model, "logits_to_keep"),
             # What fresh rows of parallel blocks start from is no residual stream of the run.
             streams=2 if not bridge and cfg.parallel_attn_mlp else 1,
             n_patterns=sum(getattr(block.attn, "_pattern", None) is not None for block in blocks),

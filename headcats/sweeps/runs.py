@@ -13,6 +13,7 @@ from headcats.metrics.definition import Metrics, Targets, measure
 from headcats.metrics.rest import Rest, joined_rest
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
+from headcats.models.hooks import capturing_z
 from headcats.models.replay.record import record
 from headcats.models.replay.recording import Recording, Unreplayable
 from headcats.prompts.batch import PromptBatch
@@ -91,10 +92,11 @@ class Run:
                 self._done = _joined([part for _, part in self._in_parts(self._captured)])
         return self._done
 
+    @torch.no_grad()
     def _captured(self, prompts: slice) -> "Unpatched":
         continued = self.continued.select(prompts)
-        read = continued.steps + 1
-        logits, z = self.model.capture_last(continued.rows, read, first=self._first)
+        hooks, z = capturing_z(self.model.layers, first=self._first)
+        logits = self.model.forward_last(continued.rows, continued.steps + 1, hooks=hooks)
         return Unpatched(
             logits[: len(continued), 0],
             rest_of_rows(continued, logits[:, 1:]),

@@ -5,17 +5,15 @@ from typing import Any
 
 import pytest
 import torch
-from architectures import ARCHITECTURES, tiny_bridge
+from architectures import tiny_bridge
 from toys import D_VOCAB, N_CTX, Toy, put, random_tokens, tiny_model
 
 from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head
-from headcats.models.hooks import hook_z, keeps_logits
+from headcats.models.hooks import bridge_takes
 
 TOLERANCE = 2e-5  # on fp32 log-probabilities, against another implementation
-CHOSEN = torch.zeros(3, 9, dtype=torch.bool)
-CHOSEN[0, 5] = CHOSEN[0, 8] = CHOSEN[2, 4] = True
 
 
 def oracle_log_probs(toy: Toy, tokens: torch.Tensor, *, layer: int | None = None, edit: Any = None) -> torch.Tensor:
@@ -226,66 +224,9 @@ class TestUse:
         assert torch.equal(torch.random.get_rng_state(), before)
 
 
-@pytest.mark.both_versions
-def test_logits_are_those_of_the_chosen_positions(any_toy: Toy) -> None:
-    tokens, toy = random_tokens(3, 9), any_toy
-    found = adapt(toy.model).forward_at(tokens, CHOSEN, hooks={}).detach()
-    with torch.no_grad():
-        expected = toy.oracle(tokens).logits[CHOSEN]
-    assert found.dtype == torch.float32
-    assert (found.log_softmax(-1) - expected.log_softmax(-1)).abs().max() < TOLERANCE
-    assert found.untyped_storage().nbytes() == found.numel() * 4
-
-
-def test_every_architecture_gives_them() -> None:
-    tokens = random_tokens(3, 9)
-    for name in ARCHITECTURES:
-        model = adapt(tiny_bridge(name))
-        with torch.no_grad():
-            found = model.forward_at(tokens, CHOSEN, hooks={})
-        # The last positions of shorter prompts.
-        expected = torch.cat([model.logits(tokens[[row], : pos + 1]) for row, pos in CHOSEN.nonzero().tolist()])
-        assert (found - expected).abs().max() < 2e-5 * expected.abs().max(), name
-
-
-def test_logits_before_the_first_are_not_computed(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens, seen = random_tokens(3, 9), []
-    run = type(toy.model).run_with_hooks
-
-    def watched(self: Any, *args: Any, **options: Any) -> Any:
-        seen.append(run(self, *args, **options))
-        return seen[-1]
-
-    monkeypatch.setattr(type(toy.model), "run_with_hooks", watched)
-    adapt(toy.model).forward_at(tokens, CHOSEN, hooks={})
-    assert seen[0].shape[1] == 5
-    assert not toy.model.unembed._forward_pre_hooks  # nothing stays behind
-    assert adapt(toy.model).logits(tokens).shape == (3, 60)
-
-
 def test_it_is_left_to_the_architecture() -> None:
-    assert {name: keeps_logits(tiny_bridge(name)) for name in ("gpt2", "llama")} == {"gpt2": True, "llama": True}
-    assert not keeps_logits(object())
-
-
-def test_gradients_reach_the_tensors_of_hooks_at_all_earlier_positions(toy: Toy) -> None:
-    tokens, model = random_tokens(3, 9), adapt(toy.model)
-    added = torch.zeros(3, 9, 4, model.d_head[0], requires_grad=True)
-    with model.lock:
-        logits = model.forward_at(tokens, CHOSEN, hooks={hook_z(0): lambda z: z + added})
-        (gradient,) = torch.autograd.grad(logits[:, 7].sum(), added)
-    size = gradient.abs().sum((2, 3))
-    assert (size[0] > 0).all()
-    assert (size[1] == 0).all()  # nothing of it is read
-    assert (size[2, :5] > 0).all()
-    assert (size[2, 5:] == 0).all()
-
-
-def test_what_is_refused(toy: Toy) -> None:
-    model: HookedModel = adapt(toy.model)
-    with pytest.raises(DataError, match="all are False"):
-        model.forward_at(random_tokens(3, 9), torch.zeros(3, 9, dtype=torch.bool), hooks={})
-    with pytest.raises(DataError, match="token id 60"):
-        model.forward_at(torch.full((3, 9), 60), CHOSEN, hooks={})
-    with pytest.raises(ModelError, match="no hook named"):
-        model.forward_at(random_tokens(3, 9), CHOSEN, hooks={"blocks.0.nothing": put(0, 0.0)})
+    assert {name: bridge_takes(tiny_bridge(name), "logits_to_keep") for name in ("gpt2", "llama")} == {
+        "gpt2": True,
+        "llama": True,
+    }
+    assert not bridge_takes(object(), "logits_to_keep")

@@ -73,10 +73,10 @@ def blobs() -> set[str]:
 class TestLoaded:
     def test_the_newest_and_a_revision(self, hub: Hub, repository: Repository, request: pytest.FixtureRequest) -> None:
         newest, later = load_model(NAME, device="cpu"), load_model(NAME, device="cpu", revision="later")
-        assert (newest.name, newest.revision) == (NAME, repository.refs["main"])
-        assert later.revision == repository.refs["later"] != newest.revision
+        assert (newest.name, newest.origin.revision) == (NAME, repository.refs["main"])
+        assert later.origin.revision == repository.refs["later"] != newest.origin.revision
         assert newest.weights_hash() == request.getfixturevalue("mini").weights_hash() != later.weights_hash()
-        assert fetch(NAME, revision=newest.revision) == fetch(NAME)
+        assert fetch(NAME, revision=newest.origin.revision) == fetch(NAME)
         # Of the second revision only what differs is fetched; loading itself asks the hub for nothing.
         assert [len(hub.asked(f"GET .*[/=]{file}")) for file in (*SMALL, "model.safetensors")] == [1, 1, 1, 1, 2]
         assert {request.token for request in hub.log} == {""}
@@ -88,7 +88,7 @@ class TestLoaded:
         repository.commit(mini(), "later")  # the branch moves on, the results stay with their commit
         run = RunResults(xr.DataTree(xr.Dataset(attrs={"manifest": manifest.to_json()})))
         again = restored_model(run, NAME)
-        assert (again.revision, again.weights_hash()) == (commit, model.weights_hash())
+        assert (again.origin.revision, again.weights_hash()) == (commit, model.weights_hash())
 
     def test_shards(self, hub: Hub, tmp_path: Path) -> None:
         whole = transformers.AutoModelForCausalLM.from_pretrained(FOLDER, dtype=torch.float32)
@@ -169,7 +169,7 @@ class TestCache:
         asked = len(hub.log)
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
         assert (fetch(NAME), fetch(NAME, revision="later")) == (newest, later)
-        assert load_model(NAME, device="cpu").revision == repository.refs["main"]
+        assert load_model(NAME, device="cpu").origin.revision == repository.refs["main"]
         check_refused("offline mode is enabled", "HF_HOME", revision="v9")
         assert len(hub.log) == asked
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)

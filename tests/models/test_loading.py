@@ -30,7 +30,7 @@ class TestFolder:
         expected = hf_model(layout)(tokens).logits[:, -1].detach().log_softmax(-1)
         assert (model.logits(tokens).log_softmax(-1) - expected).abs().max() < TOLERANCE
         assert model.model_class == {"bridge": "TransformerBridge", "hooked": "HookedTransformer"}[backend]
-        assert (model.name, model.revision, model.weight_processing) == (layout, None, "none")
+        assert (model.name, model.origin.revision, model.weight_processing) == (layout, None, "none")
         assert not model.model.training
         assert no_network == []
 
@@ -72,7 +72,7 @@ class TestFolder:
     ) -> None:
         monkeypatch.chdir(folders["gpt2"].parent)
         model = load_model("gpt2")
-        assert (model.name, model.revision) == ("gpt2", None)
+        assert (model.name, model.origin.revision) == ("gpt2", None)
         monkeypatch.setenv("HOME", str(folders["gpt2"].parent))
         monkeypatch.setenv("USERPROFILE", str(folders["gpt2"].parent))
         assert load_model("~/gpt2").name == "gpt2"
@@ -85,7 +85,7 @@ class TestBundled:
     ) -> None:
         monkeypatch.setitem(registry._tables["model"], "toy", folders["llama"])
         model = load_model("toy")
-        assert (model.name, model.revision) == ("toy", None)
+        assert (model.name, model.origin.revision) == ("toy", None)
         assert no_network == []
         with pytest.raises(OptionError, match="belongs to a hub"):
             load_model("toy", revision="main")
@@ -105,7 +105,7 @@ class TestOwnModel:
         own = raw.tokenizer
         assert load_model(raw, tokenizer=given).tokenizer is given
         model = load_model(HookedModel(raw, name="mine", origin=Origin(revision="r1")), tokenizer=given)
-        assert (model.tokenizer, model.name, model.revision) == (given, "mine", "r1")
+        assert (model.tokenizer, model.name, model.origin.revision) == (given, "mine", "r1")
         assert raw.tokenizer is own
 
     @pytest.mark.parametrize(

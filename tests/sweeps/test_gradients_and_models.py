@@ -152,7 +152,7 @@ def traced(toy: Toy, n_prompts: int) -> torch.Tensor:
     model, tokens = adapt(toy.model), random_tokens(n_prompts, 7)
     added = torch.zeros(n_prompts, 7, 4, model.d_head[0], requires_grad=True)
     with torch.enable_grad():
-        return model.forward(tokens, hooks={hook_z(0): lambda z: z + added})
+        return model.forward_last(tokens, 1, hooks={hook_z(0): lambda z: z + added})[:, 0]
 
 
 def test_gradients_can_be_taken_and_no_graph_stays() -> None:

@@ -87,7 +87,7 @@ class TestPositions:
         batch, model = random_batch(3, 7), adapt(toy.model)
         logits, z = model.capture(batch.clean)
         assert model.max_heads == 4  # looked at once, by an ordinary pass
-        monkeypatch.setattr(HookedModel, "capture_last", None)
+        monkeypatch.setattr(HookedModel, "forward_last", None)
         run = Run(model, Continued.alone(batch.clean), budget=10**9)
         run.record()
         run.keep(4)

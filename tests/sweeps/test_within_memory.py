@@ -19,7 +19,7 @@ from toys import Toy
 
 from headcats.base.errors import ModelError, OptionError
 from headcats.base.guard import is_out_of_memory
-from headcats.models.adapter import HookedModel, adapt
+from headcats.models.adapter import adapt
 from headcats.models.continued import Continued
 from headcats.sweeps import engine, memory, paths, runs, within_memory
 from headcats.sweeps.batch_sweep import sweep
@@ -60,8 +60,9 @@ def test_prompts_are_halved_in_unpatched_runs(toy: Toy, path: str, monkeypatch: 
     batch = random_batch(5)
     exact = sweep(toy.model, batch, "denoising_patch", path=path)
     tried: list[int] = []
-    owner, name = (runs, "record") if path == "auto" else (HookedModel, "capture_last")
-    limited = tired(getattr(owner, name), 2, tried, lambda args, options: len(args[1]))
+    owner, name = (runs, "record") if path == "auto" else (runs.Run, "_captured")
+    prompts_of = (lambda continued: continued) if path == "auto" else batch.clean.__getitem__
+    limited = tired(getattr(owner, name), 2, tried, lambda args, options: len(prompts_of(args[1])))
     monkeypatch.setattr(owner, name, limited)
     model = adapt(toy.model)
     found = sweep(model, batch, "denoising_patch", path=path)

@@ -16,6 +16,7 @@ from headcats.base.errors import DataError, ModelError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.hooks import capturing_z, keeping
+from headcats.papers.chosen_logits import logits_at
 from headcats.papers.function_probe.settings import FunctionProbeSettings
 from headcats.papers.function_probe.splits import in_order, usable_functions
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
@@ -158,7 +159,7 @@ def positions_of(tokens: Bool[Tensor, "prompt pos"], *, at: str) -> Bool[Tensor,
 def _log_probs(model: HookedModel, batch: AnsweredBatch) -> Float[Tensor, "prompt pos"]:
     """Log-probability of each answer token given the text before it, in nats, in fp32; 0 at other tokens."""
     before = positions_of(batch.targets, at="predicting")
-    logits = model.forward_at(batch.tokens, before, hooks={})
+    logits = logits_at(model, batch.tokens, before, hooks={})
     prompt, pos = batch.targets.nonzero(as_tuple=True)
     token_ids = batch.tokens[prompt, pos].to(logits.device)
     log_prob = torch.zeros(batch.targets.shape)

@@ -12,6 +12,7 @@ from torch import Tensor
 from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import Edit, hook_z
+from headcats.papers.chosen_logits import logits_at
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
 from headcats.sweeps.gradients import counting_kept
 
@@ -128,7 +129,7 @@ def gate_edits(model: HookedModel, gates: Float[Tensor, "layer head"]) -> dict[s
 
 def target_log_probs(model: HookedModel, texts: Pass, gates: Float[Tensor, "layer head"]) -> Float[Tensor, " text"]:
     """Mean log-probability of the targets of each text, in nats, in the caller's gradient mode."""
-    logits = model.forward_at(texts.tokens, texts.predicts, hooks=gate_edits(model, gates))
+    logits = logits_at(model, texts.tokens, texts.predicts, hooks=gate_edits(model, gates))
     predicts, following = texts.predicts.to(logits.device), texts.following.to(logits.device)
     log_probs = logits.log_softmax(-1).gather(1, following[predicts][:, None])[:, 0]
     placed = torch.zeros(predicts.shape, device=logits.device).masked_scatter(predicts, log_probs)

@@ -16,6 +16,7 @@ from toys import Toy, tiny_model
 
 from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel, adapt
+from headcats.papers.chosen_logits import logits_at
 from headcats.papers.head_gating import log_probs as module
 from headcats.papers.head_gating.log_probs import (
     gate_edits,
@@ -140,22 +141,23 @@ class TestModelIsLeftAsItIs:
     def test_weights_are_frozen_under_the_lock_and_thawed_after_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         model, seen = adapt(shared_toy().model), []
 
-        def failing(self: Any, *args: Any, **options: Any) -> Any:
+        def failing(*args: Any, **options: Any) -> Any:
             thread = threading.Thread(target=lambda: seen.append(model.lock.acquire(blocking=False)))
             thread.start()
             thread.join()
             seen.append(any(weight.requires_grad for weight in model.model.parameters()))
             raise RuntimeError("of the model")
 
-        monkeypatch.setattr(HookedModel, "forward_at", failing)
+        monkeypatch.setattr("headcats.papers.head_gating.log_probs.logits_at", failing)
         with pytest.raises(RuntimeError, match="of the model"):
             gradient(model)
         assert seen == [False, False]
         assert all(weight.requires_grad for weight in model.model.parameters())
 
     def test_a_model_without_gradients_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        model, forward = adapt(shared_toy().model), HookedModel.forward_at
-        monkeypatch.setattr(HookedModel, "forward_at", lambda self, *a, **o: forward(self, *a, **o).detach())
+        model = adapt(shared_toy().model)
+        name = "headcats.papers.head_gating.log_probs.logits_at"
+        monkeypatch.setattr(name, lambda *args, **options: logits_at(*args, **options).detach())
         with pytest.raises(ModelError, match="no gradient"):
             gradient(model)
 
