@@ -19,7 +19,7 @@ import xarray as xr
 
 from headcats.base.errors import DamagedFileError, StorageError
 from headcats.results.block_schema import block_problem, joint_problem
-from headcats.results.file_format import read_file, stated_checksum, stated_in
+from headcats.results.file_format import stated_checksum, stated_in
 from headcats.results.joined import checksums_in, checksums_of, join_blocks, split_blocks
 from headcats.results.manifest import SUITE
 from headcats.results.tables import as_written, of_hdf5, parse_table, read_checked, read_table, table_bytes
@@ -145,8 +145,7 @@ class BlockFiles:
                     self.write_block(task, label, blocks[task])
         if not tasks:
             return []
-        if not _holds(path, data):  # and else it was written before a kill
-            write_whole(path, data)
+        write_whole(path, data)
         sync_folder(path.parent)  # or the removal may reach the disk before the file
         parts = [self.part_path(label, task) for task in tasks]
         for part in parts:
@@ -180,13 +179,6 @@ class BlockFiles:
     def write_part(self, label: str, part: str, block: xr.Dataset) -> None:
         """Write one finished part of a joint method."""
         write_whole(self.part_path(label, part), table_bytes(block.assign_attrs(part=part, label=label)))
-
-
-def _holds(path: Path, data: bytes) -> bool:
-    try:
-        return path.is_file() and read_file(path) == data
-    except OSError:
-        return False
 
 
 @contextmanager

@@ -120,13 +120,10 @@ def series_record(series: xr.DataTree) -> SeriesRecord:
 
 def _parsed(path: Path) -> SeriesRecord:
     try:
-        return _checked(SeriesRecord.from_dict(read_object(path)))
+        series = SeriesRecord.from_dict(read_object(path))
+        for folder in (revision.folder for revision in series.revisions):
+            if Path(folder).name != folder or folder in ("", "..", "."):
+                raise DamagedFileError(f"{folder!r} is no folder within that of the series")
     except (DamagedFileError, MisfitError) as error:
         raise DamagedFileError(f"{path} is damaged: {error}. Repeat the run that made it.") from None
-
-
-def _checked(record: SeriesRecord) -> SeriesRecord:
-    for revision in record.revisions:
-        if Path(revision.folder).name != revision.folder or revision.folder in ("", "..", "."):
-            raise DamagedFileError(f"{revision.folder!r} is no folder within that of the series")
-    return record
+    return series

@@ -1,5 +1,6 @@
 """Records, and values of a JSON file as they hold them; one that does not fit is named by its path."""
 
+import functools
 import sys
 import types
 from collections.abc import Iterable, Mapping
@@ -10,7 +11,6 @@ _EXPECTED = {str: "text", int: "a whole number", float: "a number", bool: "true 
 _LONGEST = 60  # of a value in a message
 # Not typing.Self, which the shape checks of the tests refuse outside of a decorated class.
 R = TypeVar("R", bound="Record")
-_KINDS: dict[type, dict[str, Any]] = {}
 
 
 class MisfitError(ValueError):
@@ -96,12 +96,11 @@ def _misfit(value: Any, place: str, expected: str) -> MisfitError:
     return MisfitError(f"{place} must be {expected}; got {shown}")
 
 
+@functools.cache
 def kinds_of(record: type) -> dict[str, Any]:
     """Name -> type of every field of a dataclass; looked up once: it takes longer than to read the entries."""
-    if record not in _KINDS:
-        kinds = get_type_hints(record)
-        _KINDS[record] = {each.name: kinds[each.name] for each in fields(record)}
-    return _KINDS[record]
+    kinds = get_type_hints(record)
+    return {each.name: kinds[each.name] for each in fields(record)}
 
 
 def _default(each: Field[Any]) -> Any:

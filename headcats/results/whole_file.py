@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -75,34 +76,21 @@ def _temporary_name(name: str) -> str:
 def remove_leftovers(folder: Path) -> None:
     """Delete temporary files that killed processes left behind, and none of a process that may still be writing.
 
-    Files of another host, whose processes cannot be asked, are left behind once they are old by the clock of the disk.
+    Files of another host, whose processes cannot be asked, are deleted once they are old.
     """
     for path in list(folder.rglob(TEMPORARY)):
         owner = _OWNER.search(path.name)
-        if owner is not None and not _lives(int(owner["process"]), owner["host"], path):
-            with contextlib.suppress(OSError):  # of another user, for example
+        with contextlib.suppress(OSError):  # gone, or of another user, for example
+            if owner is not None and not _lives(int(owner["process"]), owner["host"], path):
                 path.unlink(missing_ok=True)
 
 
 def _lives(process: int, host: str, path: Path) -> bool:
     if host != _host():
-        return _age(path) < _ABANDONED
+        return time.time() - path.stat().st_mtime < _ABANDONED
     import psutil  # takes a while, and there are leftovers only after a kill
 
     return psutil.pid_exists(process)
-
-
-def _age(path: Path) -> float:
-    """Seconds between the last write to a file and a write to its folder now."""
-    probe = path.with_name(_temporary_name("age"))
-    try:
-        probe.touch()
-        return probe.stat().st_mtime - path.stat().st_mtime
-    except OSError:
-        return 0.0
-    finally:
-        with contextlib.suppress(OSError):
-            probe.unlink(missing_ok=True)
 
 
 def _host() -> str:
