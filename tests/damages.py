@@ -47,7 +47,7 @@ def tables(
     categories = list("ABCDEFGH"[: drawn.n_categories])
     true, stratified = drawn.labels[0], StratifiedLabellings(drawn, coincide, inseparable or {})
     names = [f"{categories[label].lower()}{place}" for place, label in enumerate(true)]
-    chosen = {name: dict.fromkeys(categories, heads("L0H0")) for name in names}
+    chosen = {name: ([heads("L0H0")], np.zeros((1, len(categories)), dtype=int)) for name in names}
     cosines = 0.8 * (true[:, None] == true) if cosines is None else cosines
     tested = relabelling_table(cosines, damages, stratified, tasks=names, categories=categories)
     table = damage_table(damages[0], drawn, chosen, categories=categories)

@@ -11,18 +11,6 @@ from headcats.evidence.confounders import StratifiedLabellings
 from headcats.evidence.labelling_statistics import is_damaged, mean_of_sources, similarity, source_damage
 from headcats.evidence.verdicts import relabelling_table
 from headcats.statistics.labellings import Labellings
-from headcats.sweeps.tree import HeadSet
-
-Heads = dict[str, dict[str, HeadSet]]
-"""Task -> category -> heads of the category, chosen without the task."""
-
-
-def heads_of_labels(chosen: Mapping[str, Chosen], categories: Sequence[str]) -> Heads:
-    """Heads that the true labels pick."""
-    return {
-        task: {name: sets[which[0, place]] for place, name in enumerate(categories)}
-        for task, (sets, which) in chosen.items()
-    }
 
 
 def tested_categories(
@@ -44,7 +32,7 @@ def tested_categories(
     damaged = is_damaged(damage)
     damage[:, ~damaged] = np.nan
     tasks = list(chosen)
-    table = damage_table(damage[0], stratified.labellings, heads_of_labels(chosen, categories), categories=categories)
+    table = damage_table(damage[0], stratified.labellings, chosen, categories=categories)
     tested = relabelling_table(similarity(*effects), damage, stratified, tasks=tasks, categories=list(categories))
     return tested.assign(damaged=("task", damaged)), table
 
@@ -52,7 +40,7 @@ def tested_categories(
 def damage_table(
     damage: Float[np.ndarray, "task category"],
     labellings: Labellings,
-    heads: Mapping[str, Mapping[str, HeadSet]],
+    chosen: Mapping[str, Chosen],
     *,
     categories: Sequence[str],
 ) -> xr.Dataset:
@@ -61,8 +49,11 @@ def damage_table(
     Means are over independent sources. Variables: docs/schema.md, "Evidence nodes".
     """
     by_source = source_damage(damage[None], labellings)
-    tasks, grid, per_task = list(heads), ("category", "target"), ("category", "task")
-    names = [[" ".join(map(str, heads[task][name])) for task in tasks] for name in categories]
+    tasks, grid, per_task = list(chosen), ("category", "target"), ("category", "task")
+    names = [
+        [" ".join(map(str, sets[which[0, place]])) for sets, which in chosen.values()]
+        for place in range(len(categories))
+    ]
     return xr.Dataset(
         {
             "damage": (grid, mean_of_sources(by_source)[0].T),

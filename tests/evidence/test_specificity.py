@@ -11,7 +11,8 @@ from headcats.statistics.labellings import draw_labellings
 def table_of(values, drawn):
     """Damage (task, category) with the true labels."""
     categories = list("ABC"[: drawn.n_categories])
-    chosen = {f"t{place}": dict.fromkeys(categories, heads("L0H0")) for place in range(len(values))}
+    picks = np.zeros((1, len(categories)), dtype=int)
+    chosen = {f"t{place}": ([heads("L0H0")], picks) for place in range(len(values))}
     return damage_table(np.array(values, dtype=float), drawn, chosen, categories=categories)
 
 
