@@ -13,6 +13,7 @@ MOST_STEPS = 10_000_000
 """Draws, updates and the like."""
 TOO_LONG = "more would take days, and change no digit of a result"
 _LONGEST = 60  # digits of a number that is shown in full
+_LONGEST_LINE = 160  # characters of a sentence that another library wrote
 LONGEST_NAME = 200
 """Characters of a name: with a hash and a suffix it is still the name of a file."""
 
@@ -110,9 +111,10 @@ class ModelWarning(HeadcatsWarning):
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's text (two if it ends in a colon), without the full stop; else its class."""
+    """The first line of an error's text (two if it ends in a colon), cut, without the full stop; else its class."""
     first, *others = str(error).strip().splitlines() or [type(error).__name__]
-    return (f"{first} {others[0].strip()}" if first.endswith(":") and others else first).rstrip(".")
+    line = (f"{first} {others[0].strip()}" if first.endswith(":") and others else first).rstrip(".")
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} ..."  # some name every weight
 
 
 def format_duration(seconds: float) -> str:

@@ -16,7 +16,6 @@ from headcats.base.errors import ModelError, first_line
 from headcats.models.source import TEXT_ONLY
 from headcats.models.transformers_model import is_placed
 
-_LONG = 160
 # Largest difference in log-probability that counts as the same model; for 16-bit weights it is their rounding.
 _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-3}
 _TOLERANCE_16_BIT = 0.5
@@ -90,11 +89,6 @@ def check_reproduces(model: Any, reference: Reference) -> None:
         )
 
 
-def shortened(text: str) -> str:
-    """A foreign sentence, cut where it is long."""
-    return text if len(text) <= _LONG else f"{text[:_LONG]} ..."
-
-
 def _check_bridged(hf_model: Any, *, name: str) -> None:
     """Refuse a model that TransformerLens has no bridge for, or whose bridge would pip install packages (images)."""
     from transformer_lens.factories.architecture_adapter_factory import ArchitectureAdapterFactory
@@ -113,7 +107,7 @@ def _check_bridged(hf_model: Any, *, name: str) -> None:
     except ImportError as error:
         raise ModelError(
             f"The TransformerBridge of {architecture} needs a package that is not installed "
-            f"({shortened(first_line(error))}). Install it, or use another model."
+            f"({first_line(error)}). Install it, or use another model."
         ) from error
     except Exception as error:
         raise _cannot_bridge(hf_model, error) from error
@@ -125,7 +119,7 @@ def _cannot_bridge(hf_model: Any, error: Exception) -> ModelError:
     """ModelError for a model whose architecture has a bridge, which fails on its configuration."""
     # What TransformerLens refuses in words of its own; other errors are its code running into something.
     says = isinstance(error, NotImplementedError | ValueError)
-    words = f" ({shortened(first_line(error))})" if says else ""
+    words = f" ({first_line(error)})" if says else ""
     return ModelError(
         f"The TransformerBridge of transformer-lens {_version()} does not hold this kind of {type(hf_model).__name__}"
         f"{words}. This is its limit, not one of headcats: {_other_ways(hf_model.config, built='TransformerBridge')}."

@@ -22,7 +22,6 @@ from headcats.models.conversion import (
     build_bridge,
     build_hooked_transformer,
     check_reproduces,
-    shortened,
     take_reference,
 )
 from headcats.models.hooks import model_class
@@ -182,7 +181,7 @@ def _one_sentence(what: str) -> Iterator[None]:
     except ModelError:
         raise
     except Exception as error:
-        raise ModelError(f"{what}: {shortened(first_line(error))}.") from error
+        raise ModelError(f"{what}: {first_line(error)}.") from error
 
 
 def _device(device: str | torch.device | None) -> torch.device:

@@ -27,7 +27,6 @@ _TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 GGUF = ".gguf"
 """End of the name of a file that holds a whole model, as llama.cpp reads it."""
-_LARGEST_TEXT = 2**28  # bytes: ten times the largest tokenizer, and read whole
 _TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
 _STEP = re.compile(r"step[-_]?(\d+)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
@@ -74,16 +73,6 @@ def has_tokenizer(folder: Path) -> bool:
     return any((folder / name).is_file() for name in _TOKENIZER)
 
 
-def check_texts(folder: Path) -> None:
-    """Raise a ModelError for configuration or a tokenizer that is too large to be one."""
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if path.suffix in _TEXT and path.is_file() and (size := path.stat().st_size) > _LARGEST_TEXT:
-            raise ModelError(
-                f"{path.name} in {str(folder)!r} has {size:,} bytes, and no tokenizer or configuration has more than "
-                f"{_LARGEST_TEXT:,}: it is damaged; copy or download it again."
-            )
-
-
 def check_folder(folder: Path, *, needs_tokenizer: bool = True, fetched: str = "") -> None:
     """Raise a ModelError for a folder, a copy of `fetched` on the hub, that holds no causal language model."""
     if folder.suffix == GGUF and folder.is_file():
@@ -115,7 +104,6 @@ def check_folder(folder: Path, *, needs_tokenizer: bool = True, fetched: str = "
             f"Folder {str(folder)!r} lacks {' and '.join(missing)}: save the model and its tokenizer there with "
             f"save_pretrained."
         )
-    check_texts(folder)
     _check_shards(folder)
     config, name = _read_json(folder / "config.json"), fetched or folder.name
     architecture = ", ".join(config.get("architectures") or []) or config.get("model_type", "an unnamed architecture")

@@ -16,7 +16,7 @@ from transformers.utils import quantization_config
 
 from headcats.base import registry
 from headcats.base.errors import ModelError, OptionError, first_line, pluralize, unknown_name_message
-from headcats.models.source import GGUF, check_texts, fetch, local_folder
+from headcats.models.source import GGUF, fetch, local_folder
 
 # What headcats sets itself, and why another value is refused.
 _SET_HERE = {
@@ -39,7 +39,6 @@ PLACING = ("device_map", "max_memory", "n_devices")
 # What a misspelt argument may have meant; transformers takes many more.
 _USUAL = (*PLACING, "offload_folder", "offload_state_dict", "quantization_config", "revision", "tokenizer", "backend")
 _DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
-_LONG = 240
 _log = logging.getLogger("headcats")
 # What is in errors of readers whose own texts give no advice, or to run what is in the file.
 _DAMAGED = {
@@ -146,7 +145,6 @@ def read_tokenizer(source: Any) -> Any:
     folder = local_folder(source)
     if folder is None:
         folder, _ = fetch(os.fspath(source))
-    check_texts(folder)
     try:
         return AutoTokenizer.from_pretrained(**_place(folder), local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - as for the model
@@ -214,6 +212,4 @@ def _message(problem: str, folder: Path, error: Exception) -> str:
     for sign, explanation in _DAMAGED.items():
         if re.search(sign, f"{kind}: {error}"):
             return f"{problem} {str(folder)!r}: {explanation}."
-    text = first_line(error)
-    text = text if len(text) <= _LONG else f"{text[:_LONG]} ..."  # some name every weight
-    return f"{problem} {str(folder)!r} ({kind}: {text})."
+    return f"{problem} {str(folder)!r} ({kind}: {first_line(error)})."

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.base.errors import ModelWarning, UnknownNameError, unknown_name_message
+from headcats.base.errors import ModelWarning, UnknownNameError, first_line, unknown_name_message
 from headcats.base.guard import is_out_of_memory
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import PADDING, Continued
@@ -154,9 +154,7 @@ def _check(model: HookedModel, continued: Continued, change: Change) -> Outcome:
     except Exception as error:  # noqa: BLE001 - whatever a block says to shapes that it does not expect
         if is_out_of_memory(error):
             return Outcome(False, "memory ran out during its check", lasting=False)
-        text = " ".join(str(error).split())
-        text = text if len(text) <= 90 else f"{text[:90]} ..."
-        return Outcome(False, f"its blocks cannot be run on their own ({type(error).__name__}: {text})")
+        return Outcome(False, f"its blocks cannot be run on their own ({type(error).__name__}: {first_line(error)})")
 
     def exact_logits(z: Mapping[int, Tensor]) -> Float[Tensor, "prompt set read vocab"]:
         """One set at a time."""
