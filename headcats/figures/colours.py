@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from headcats.base.errors import DataError, UnknownNameError, unknown_name_message
@@ -105,11 +104,6 @@ class Palette:
         return counts | single | {NO_CATEGORY: UNCLASSIFIED}
 
 
-def entry_of(n: pd.Series, category: Any) -> np.ndarray:
-    """Legend entry of heads in `n` categories: that of the category where it is one."""
-    return np.select([n == 0, n == 1], [NO_CATEGORY, category], n.astype(str) + " categories")
-
-
 def named_palette(name: str, categories: dict[str, str], *, most: int = MOST_CATEGORIES) -> Palette:
     """Palette of that name for categories and their colours in the suite, as `category_colours` returns them.
 
@@ -122,7 +116,7 @@ def named_palette(name: str, categories: dict[str, str], *, most: int = MOST_CAT
         raise DataError(
             f"Expected at most {most} categories, the number that colours can tell apart; "
             f"got {len(categories)}: {', '.join(categories)}. Draw a selection, `.sel(category=[...])`, or "
-            'overlap_map(..., layout="hero"), which names heads by letters and has a view of each category.'
+            'overlap_map(..., layout="hero"), which names categories by letters.'
         )
     colours, counts = _PALETTES[name]
     in_order = [*(colours or categories.values()), *list(categories.values())[len(colours or categories) :]]

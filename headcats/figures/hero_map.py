@@ -1,7 +1,6 @@
-"""Overlap map as one large panel: stripes for heads of several categories, a view for each category alone."""
+"""Overlap map as one large panel: stripes for heads of several categories, on pages a view of each category, too."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -26,21 +25,48 @@ from headcats.figures.panels.layout import Panel
 from headcats.figures.panels.legend import Entry, Legend, category_letters, fits
 from headcats.figures.panels.text import escaped
 
-UNSURE, OPEN, SUPPRESSES = "unsure", "undecided", "suppresses"
+UNSURE, OPEN = "unsure", "undecided"
 WITHIN = (640, 450)
 """Pixels of the panel."""
 _LEAST = (240, 120)
 _MOST = 100  # categories
 _NAMED = (40, 22)  # pixels of a cell that holds the name of its head
-_SYMBOLS = {UNSURE: "square-dot", OPEN: "square-open", SUPPRESSES: "triangle-down"}
+_SYMBOLS = {UNSURE: "square-dot", OPEN: "square-open"}
 
 
-def hero_grid(
-    overlap: xr.Dataset, *, palette: str = "headcats", title: str | None = None, within: tuple[int, int] = WITHIN
-) -> PanelGrid:
-    """Panel of `within` so many pixels with a view of all categories and one of each; the rest as in `overlap_map`."""
+def hero_grid(overlap: xr.Dataset, *, palette: str, title: str | None) -> PanelGrid:
+    """Panel of all categories, with its legend; arguments and errors are those of `overlap_map`."""
     overlap, known = checked_overlap(overlap, palette, most=_MOST)
+    frame = overlap_frame(overlap, known)
+    cells, ground, first, categories = _parts(overlap, frame, WITHIN)
+    letters = category_letters(list(known.categories))
+    traces = _all(cells, first, categories, known.categories, letters)
+    kinds = {trace.name for trace in traces}
+    entries = [Entry(name, colour, outlined=True) for name, colour in known.categories.items()]
+    entries += [Entry(name, symbol=symbol) for name, symbol in _SYMBOLS.items() if name in kinds]
+    beside = Legend(entries, letters if fits(letters, cells.size) else {})
+    panel = Panel(ALL, [cells.plot([ground, *traces])], notes=count_notes(first, overlap))
+    return PanelGrid([panel], frame, title, list(map_warnings(overlap, frame)), one_row=True, beside=beside)
+
+
+def hero_panel(overlap: xr.Dataset, *, within: tuple[int, int] = WITHIN) -> PanelGrid:
+    """Panel of `within` so many pixels with `views`: of all categories and of each one; the rest is the page's own."""
+    overlap, known = checked_overlap(overlap, "headcats", most=_MOST)
     colours, frame = known.categories, overlap_frame(overlap, known)
+    cells, ground, first, categories = _parts(overlap, frame, within)
+    views = {ALL: _all(cells, first, categories, colours, category_letters(list(colours)))}
+    views |= {name: _single(cells, name, rows, colours[name]) for name, rows in categories.items()}
+    traces = [trace for of_view in views.values() for trace in of_view]
+    shown = {
+        name: [True, *(any(trace is each for each in of_view) for trace in traces)] for name, of_view in views.items()
+    }
+    return PanelGrid([Panel("", [cells.plot([ground, *traces])])], frame, one_row=True, least=0, views=shown)
+
+
+def _parts(
+    overlap: xr.Dataset, frame: pd.DataFrame, within: tuple[int, int]
+) -> tuple[Cells, go.Heatmap, pd.DataFrame, dict[str, pd.DataFrame]]:
+    """The cells, their ground with what the pointer shows, and the rows of all categories and of each."""
     unsure = overlap.get("probability", xr.ones_like(overlap["effect"])) < SETTLED
     categories = {name: rows.reset_index(drop=True) for name, rows in frame.groupby("panel", sort=False)}
     first = categories.pop(ALL)
@@ -52,27 +78,7 @@ def hero_grid(
     cells = layer_head_cells(overlap, within=within, least=(min(_LEAST[0], within[0]), min(_LEAST[1], within[1])))
     exists = pointed.assign(ground=np.where(first["label"] == "", "", NO_CATEGORY))
     ground = cells.heatmap(exists, "ground", name=NO_CATEGORY, template=template, colours={NO_CATEGORY: UNCLASSIFIED})
-    letters = category_letters(list(colours))
-    views = {ALL: _all(cells, first, categories, colours, letters)}
-    views |= {name: _single(cells, name, rows, colours[name]) for name, rows in categories.items()}
-    traces = [trace for of_view in views.values() for trace in of_view]
-    shown = {
-        name: [True, *(any(trace is each for each in of_view) for trace in traces)] for name, of_view in views.items()
-    }
-    kinds = {trace.name for trace in traces}
-    entries = [Entry(name, colour, outlined=True) for name, colour in colours.items()]
-    entries += [Entry(name, symbol=symbol) for name, symbol in _SYMBOLS.items() if name in kinds]
-    beside = Legend(entries, letters if fits(letters, cells.size) else {})
-    panel = Panel(ALL, [cells.plot([ground, *traces])], notes=count_notes(first, overlap))
-    caption = list(map_warnings(overlap, frame))
-    return PanelGrid([panel], frame, title, caption, one_row=True, beside=beside, views=shown)
-
-
-def hero_panel(overlap: xr.Dataset, *, within: tuple[int, int] = WITHIN) -> PanelGrid:
-    """Panel of the hero layout alone, for a page that has its own title, legend and buttons."""
-    grid = hero_grid(overlap, within=within)
-    bare = [replace(panel, name="", notes=()) for panel in grid.panels]
-    return replace(grid, panels=bare, caption=(), beside=None, least=0)
+    return cells, ground, first, categories
 
 
 def _all(
@@ -108,7 +114,7 @@ def _single(cells: Cells, name: str, rows: pd.DataFrame, colour: str) -> list[go
         *_dashes(cells, rows[inside & rows["unsure"]]),
         _open(cells, rows[rows["hatched"] & ~inside]),
         _names(cells, rows[inside]),
-        cells.symbols(rows[rows["suppresses"]], name=SUPPRESSES, symbol="triangle-down", share=0.35),
+        cells.symbols(rows[rows["suppresses"]], name="suppresses", symbol="triangle-down", share=0.35),
     ]
     return [trace for trace in traces if trace is not None]
 

@@ -47,10 +47,10 @@ def overlap_map(
             head helps. 1 to 8 categories; their order and colours come from the attribute `categories`. `suppressing
             (category, layer, head)`, where present: 1 = marked by a triangle. Descriptors `(layer, head)`, where
             present: `overlap.assign(hc.describe_heads(model))`.
-        layout: `"paper"`: the row of panels; `"hero"`: one large panel with a button for every view, for screens. There
-            a head of several categories has a stripe of each colour, a dashed edge marks one that stays in a category
-            in less than 80 % of resamples (`probability`, where present), and heads that are undecided in all of their
-            categories are open. Any number of categories.
+        layout: `"paper"`: the row of panels; `"hero"`: one large panel, for screens. There a head of several categories
+            has a stripe of each colour, a dashed edge marks one that stays in a category in less than 80 % of resamples
+            (`probability`, where present), and heads that are undecided in all of their categories are open. Any number
+            of categories.
         palette: Name of the colours; `"headcats"` takes the suite's own, `"colour_blind"` some that are told apart
             under every common colour blindness.
         marks: `"all"`, or `"none"` for a copy for publication, at most 1440 pixels wide with up to four categories. As

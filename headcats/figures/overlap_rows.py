@@ -13,7 +13,6 @@ from headcats.figures.colours import (
     NO_CATEGORY,
     Palette,
     category_colours,
-    entry_of,
     named_palette,
 )
 from headcats.figures.panels.text import MISSING, escaped
@@ -52,11 +51,13 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     names = np.array([str(name) for name in overlap["category"].values])
     inside = (overlap["member"] == 1).transpose(*GRID, "category").to_numpy().reshape(-1, len(names))
     sets = {"set": overlap["set"].astype(str), "n_categories": overlap["n_categories"].astype(int)}
-    described = {name: overlap[name] for name in described_by(overlap)}
+    described = {
+        name: overlap[name] for name in DESCRIPTORS if name in overlap and set(overlap[name].dims) == set(GRID)
+    }
     exists, undecided = (table.any("category") for table in (overlap["effect"].notnull(), overlap["undecided"]))
     heads = head_rows(overlap, sets | described | {"hatched": undecided.astype(bool), "exists": exists})
     n = heads["n_categories"]
-    label = entry_of(n, names[inside.argmax(1)])
+    label = np.select([n == 0, n == 1], [NO_CATEGORY, names[inside.argmax(1)]], n.astype(str) + " categories")
     first = heads.assign(panel=ALL, label=label, suppresses=False, **dict.fromkeys(NUMBERS, np.nan), tasks="")
     first["outcome"] = np.select([n > 0, heads["hatched"]], [IN, UNDECIDED], OUT)
     panels = [first]
@@ -79,11 +80,6 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     frame["colour"] = frame["label"].map(colours.entries | {"": ""})
     shared = [KV_HEAD] if KV_HEAD in frame else []
     return frame[[*_COLUMNS, "suppresses", *NUMBERS, "tasks", *described, *shared]]
-
-
-def described_by(overlap: xr.Dataset) -> list[str]:
-    """Names of the descriptors `(layer, head)` of an overlap, which say of a head what it does in any category."""
-    return [name for name in DESCRIPTORS if name in overlap and set(overlap[name].dims) == set(GRID)]
 
 
 def pointed_rows(

@@ -1,6 +1,9 @@
 """The overlap map as one large panel: stripes, dashes, open cells, views."""
 
 import functools
+import itertools
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -31,12 +34,17 @@ def drawn() -> go.Figure:
     return overlap_map(by_hand(), layout="hero")
 
 
-def boxes(fig: go.Figure, name: str, *, view: int = 0) -> list[tuple[float, float, float, float]]:
-    """Left, right, top and bottom of the rectangles of that name in that view, in cells."""
-    shown = fig.layout.updatemenus[0].buttons[view].args[0]["visible"]
+def of_view(view: str, **more: np.ndarray) -> list[Any]:
+    """Traces of a view of the panel that pages draw."""
+    grid = hero_panel(by_hand(**more))
+    return list(itertools.compress(grid.traces, grid.views[view]))
+
+
+def boxes(drawn: Iterable[Any], name: str) -> list[tuple[float, float, float, float]]:
+    """Left, right, top and bottom of the rectangles of that name, in cells."""
     rectangles = []
-    for trace, is_shown in zip(fig.data, shown, strict=False):
-        if trace.type == "scatter" and trace.mode == "lines" and trace.name == name and is_shown:
+    for trace in drawn:
+        if trace.type == "scatter" and trace.mode == "lines" and trace.name == name:
             for corners in np.stack([trace.x, trace.y], axis=1).reshape(-1, 6, 2):
                 (left, top), (right, bottom) = corners[0], corners[2]
                 rectangles.append(tuple(round(float(value), 1) for value in (left, right, top, bottom)))
@@ -44,42 +52,40 @@ def boxes(fig: go.Figure, name: str, *, view: int = 0) -> list[tuple[float, floa
 
 
 def test_a_head_of_several_categories_has_a_stripe_of_each() -> None:
-    fig = drawn()
+    fig = drawn().data
     assert boxes(fig, "Algorithmic") == [(-0.5, 0.0, 0.5, 1.5), (-0.5, 0.5, -0.5, 0.5)]
     assert boxes(fig, "Knowledge") == [(0.0, 0.5, 0.5, 1.5), (0.5, 1.5, -0.5, 0.5)]
-    looks = {trace.name: trace.fillcolor for trace in fig.data if trace.type == "scatter" and trace.fill}
+    looks = {trace.name: trace.fillcolor for trace in fig if trace.type == "scatter" and trace.fill}
     assert looks == TWO
 
 
 def test_a_view_shows_the_heads_of_one_category_whole() -> None:
-    fig = drawn()
-    assert [button.label for button in fig.layout.updatemenus[0].buttons] == ["All Categories", *TWO]
-    assert boxes(fig, "Algorithmic", view=1) == [(-0.5, 0.5, -0.5, 0.5), (-0.5, 0.5, 0.5, 1.5)]
-    assert boxes(fig, "Knowledge", view=1) == []
-    assert boxes(fig, "Algorithmic", view=2) == []
-    first = fig.layout.updatemenus[0].buttons[0].args[0]["visible"]
-    assert [bool(trace.visible) for trace in fig.data[: len(first)]] == [bool(shown) for shown in first]
+    fig = of_view("Algorithmic")
+    assert boxes(fig, "Algorithmic") == [(-0.5, 0.5, -0.5, 0.5), (-0.5, 0.5, 0.5, 1.5)]
+    assert boxes(fig, "Knowledge") == boxes(of_view("Knowledge"), "Algorithmic") == []
+    for name in TWO:
+        assert boxes(of_view("All Categories"), name) == boxes(drawn().data, name)
 
 
 def test_heads_undecided_in_all_their_categories_are_open() -> None:
-    fig = drawn()
+    fig = drawn().data
     assert len(boxes(fig, "undecided")) == 1
     assert boxes(fig, "undecided")[0][0] > 0.4
     assert boxes(fig, "undecided")[0][2] > 0.4  # L1H1
     # In its own view a category's undecided head is open although it is in another category.
-    assert len(boxes(fig, "undecided", view=1)) == 2
-    assert all(trace.fill is None for trace in fig.data if trace.name == "undecided" and trace.mode == "lines")
+    assert len(boxes(of_view("Algorithmic"), "undecided")) == 2
+    assert all(trace.fill is None for trace in fig if trace.name == "undecided" and trace.mode == "lines")
 
 
 def test_memberships_that_resampling_does_not_settle_are_dashed() -> None:
     sure = np.ones((2, 2, 2))
-    assert boxes(overlap_map(by_hand(probability=sure), layout="hero"), "unsure") == []
+    assert boxes(overlap_map(by_hand(probability=sure), layout="hero").data, "unsure") == []
     unsure = sure.copy()
     unsure[0, 0, 1] = 0.79
     unsure[1, 1, 1] = 0.5  # not a member
     fig = overlap_map(by_hand(probability=unsure), layout="hero")
-    for view, n in ((0, 1), (1, 1), (2, 0)):
-        assert len(boxes(fig, "unsure", view=view)) == n
+    for view, n in (("All Categories", 1), ("Algorithmic", 1), ("Knowledge", 0)):
+        assert len(boxes(of_view(view, probability=unsure), "unsure")) == n
     assert {trace.line.dash for trace in fig.data if trace.name == "unsure"} == {None, "4px,4px"}
     legends = [trace.name for trace in fig.data if trace.showlegend]
     assert legends == ["<b>A</b>lgorithmic", "<b>K</b>nowledge", "unsure", "undecided"]
@@ -95,9 +101,9 @@ def test_letters_stand_in_the_stripes_of_their_categories() -> None:
 def test_suppressing_heads_are_marked_in_their_view() -> None:
     marks = np.zeros((2, 2, 2))
     marks[1, 0, 0] = 1
-    fig = overlap_map(by_hand(suppressing=marks), layout="hero")
-    (trace,) = (trace for trace in fig.data if trace.name == "suppresses" and not trace.showlegend)
-    assert (list(trace.x), list(trace.y), trace.visible) == ([0], [0], False)
+    (trace,) = (trace for trace in of_view("Knowledge", suppressing=marks) if trace.name == "suppresses")
+    assert (list(trace.x), list(trace.y)) == ([0], [0])
+    assert "suppresses" not in [trace.name for trace in of_view("Algorithmic", suppressing=marks)]
 
 
 def test_cells_are_large_in_a_window_of_1440_pixels() -> None:
@@ -113,8 +119,7 @@ def test_any_number_of_categories_has_letters_and_views() -> None:
     many = {f"kind {i}": "#1f77b4" if i % 2 else "#ff7f0e" for i in range(12)}
     table = mixed_overlap(3, 3, categories=many)
     fig = overlap_map(table, layout="hero")
-    assert fig.layout.updatemenus[0].type == "dropdown"
-    assert len(fig.layout.updatemenus[0].buttons) == 13
+    assert len(hero_panel(table).views) == 13
     entries = [trace.name for trace in fig.data if trace.showlegend][:12]
     assert (entries[0], entries[-1]) == ("<b>a</b> kind 0", "<b>l</b> kind 11")
     with pytest.raises(DataError, match=r"8 categories.*hero"):

@@ -179,7 +179,8 @@ class Cells:
         self, frame: pd.DataFrame, colour: str, *, name: str, start: Any = 0.0, stop: Any = 1.0
     ) -> go.Scatter | None:
         """Coloured cells with an edge, each from a share `start` of its width to `stop`."""
-        line = self.edge(colour)
+        # Thin where a wider line would cover small areas.
+        line = {"color": edge_on(colour), "width": 1.0 if self.smallest >= _FINE else 0.6}
         return self.rectangles(frame, line, name=name, colour=colour, start=start, stop=stop, inset=line["width"] / 2)
 
     def edges(self, frame: pd.DataFrame, *, name: str) -> list[go.Scatter | None]:
@@ -191,10 +192,6 @@ class Cells:
             self.rectangles(frame[edges == edge], {"color": edge, "width": 1.0}, name=name, inset=0.5)
             for edge in (EDGE, EDGE_OF_DARK)
         ]
-
-    def edge(self, colour: str) -> dict[str, Any]:
-        """Line around an area of this colour; thin where a wider one would cover small areas."""
-        return {"color": edge_on(colour), "width": 1.0 if self.smallest >= _FINE else 0.6}
 
     def rectangles(
         self,

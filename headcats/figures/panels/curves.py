@@ -1,6 +1,6 @@
 """Lines, curves with marks, and bars of heads, undecided ones hatched."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,6 @@ from jaxtyping import Bool, Float, Num
 
 from headcats.figures.colours import FAINT, HATCH, TEXT
 
-_MARK = 8  # pixels
 _SPACING = 8  # pixels between two lines of hatching, where cells are large enough
 
 
@@ -19,22 +18,21 @@ def marked_line(
     *,
     look: tuple[str, str, str],
     name: str,
-    is_open: Bool[np.ndarray, " k"] | None = None,
-    size: int = _MARK,
+    is_open: Bool[np.ndarray, " k"],
+    size: int,
     hover: dict[str, Any],
 ) -> go.Scatter:
-    """Line with a mark at each place; `look` is the colour of marks, their symbol, the line's dash."""
+    """Line with a mark of `size` pixels at each place; `look` is the colour of marks, their symbol, the line's dash."""
     colour, symbol, dash = look
-    opened: Sequence[bool] = [False] * len(places) if is_open is None else is_open.tolist()
     return go.Scatter(
         x=places,
         y=values,
         mode="lines+markers",
         line={"color": TEXT, "width": 1.2, "dash": dash},
         marker={
-            "symbol": [f"{symbol}-open" if empty else symbol for empty in opened],
+            "symbol": [f"{symbol}-open" if empty else symbol for empty in is_open],
             "size": size,
-            "color": [TEXT if empty else colour for empty in opened],
+            "color": [TEXT if empty else colour for empty in is_open],
             "line": {"color": TEXT, "width": 0.8},
         },
         name=name,

@@ -43,7 +43,7 @@ from headcats.figures.panels.text import (
 )
 
 _BOTTOM = 12
-_TITLE_ROOM, _CAPTION_LINE, _VIEWS_ROOM = 28, 18, 40
+_TITLE_ROOM, _CAPTION_LINE = 28, 18
 
 
 @runtime_checkable
@@ -86,7 +86,7 @@ class PanelGrid:
     marks: str = MARKED
     """`UNMARKED` leaves out what is drawn on the colours of cells, and the notes and the caption that explain it."""
     views: Mapping[str, Sequence[bool]] = field(default_factory=dict)
-    """Name of a view -> which of the `traces` it shows: buttons above the panels choose one, the first at the start."""
+    """Name of a view -> which of the `traces` it shows, for a page with buttons of its own."""
 
     def __post_init__(self) -> None:
         """Raise `UnknownNameError` for a choice of marks that does not exist."""
@@ -117,8 +117,7 @@ class PanelGrid:
             said.append(f"× {MISSING}")
         caption = fold_caption(said, width=width - 2 * EDGE)
         caption_top = 14 + (_TITLE_ROOM if self.title else 0)
-        views_top = caption_top + _CAPTION_LINE * len(caption) + 8
-        below_caption = views_top + (_VIEWS_ROOM if self.views else 0)
+        below_caption = caption_top + _CAPTION_LINE * len(caption) + 8
         top = below_caption + places.corners[0][1]
         length = self.beside.size(places.last_row_bottom - places.corners[0][1])[1] if self.beside else 0
         height = max(below_caption + places.bottom, top + length) + _BOTTOM
@@ -129,9 +128,7 @@ class PanelGrid:
             parts += self._panel(place, places, below_caption)
         if self.beside:
             parts += self.beside.placed((places.beside_left, top), length)
-        for trace, shown in zip(self.traces, next(iter(self.views.values()), ()), strict=False):
-            trace.visible = shown
-        return Drawing(width, height, self.title, parts, self.grey, self.views, views_top)
+        return Drawing(width, height, self.title, parts, self.grey)
 
     def _panel(self, place: int, places: Layout, below_caption: int) -> Iterator[Placed]:
         panel, (left, top) = self.panels[place], places.corners[place]

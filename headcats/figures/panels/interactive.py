@@ -14,10 +14,8 @@ from headcats.figures.panels.colour_scale import BAR_WIDTH, ColourScale
 from headcats.figures.panels.curves import hatched
 from headcats.figures.panels.layout import TITLE_TOP, Drawing, Placed, Plot, Text
 from headcats.figures.panels.legend import Entry, Legend
-from headcats.figures.panels.text import EDGE, MEDIUM, SMALL, TITLE, escaped, text_width
-from headcats.results.visible import shortened
+from headcats.figures.panels.text import EDGE, MEDIUM, SMALL, TITLE
 
-_BUTTON, _TEXT_ON_BUTTON = "#d9dde3", "#1d2026"
 _CORNER: dict[str, Any] = {"xanchor": "left", "yanchor": "top"}
 
 
@@ -42,8 +40,6 @@ def plotly_figure(drawing: Drawing) -> go.Figure:
     for placed in drawing.of_kind(ColourScale):
         layout["coloraxis"] = _colour_axis(drawing, placed)
     layout["annotations"] = [_note(drawing, placed) for placed in drawing.of_kind(Text)]
-    if drawing.views:
-        layout["updatemenus"] = [_buttons(drawing)]
     fig = go.Figure(traces, layout)
     # plotly figures refuse unknown public attributes and are not hashable, so the drawing rides on a private one.
     fig._headcats_drawing = drawing
@@ -135,18 +131,3 @@ def _note(drawing: Drawing, placed: Placed) -> dict[str, Any]:
     font = {"size": text.size, "color": QUIET_TEXT if text.quiet else TEXT}
     place = _at(drawing, *placed.at) | {"xref": "paper", "yref": "paper", "xanchor": text.anchor, "yanchor": "top"}
     return place | {"text": text.html, "showarrow": False, "align": "left", "borderpad": 0, "font": font}
-
-
-def _buttons(drawing: Drawing) -> dict[str, Any]:
-    """Buttons that show some of the first traces; a menu where they take more room than there is."""
-    labels = {name: shortened(name, most=24) for name in drawing.views}
-    buttons = [
-        {"label": escaped(labels[name]), "method": "restyle", "args": [{"visible": list(shown)}, [*range(len(shown))]]}
-        for name, shown in drawing.views.items()
-    ]
-    room = sum(text_width(label) + 24 for label in labels.values())
-    kind, direction = ("buttons", "right") if room <= drawing.width - 2 * EDGE else ("dropdown", "down")
-    place = _at(drawing, EDGE, drawing.buttons_top) | _CORNER | {"direction": direction, "showactive": True}
-    # plotly.js makes the chosen button nearly white on any page, so the others and their texts stay light as well.
-    look = {"bgcolor": _BUTTON, "bordercolor": OUTLINE, "font": {"color": _TEXT_ON_BUTTON}}
-    return place | look | {"type": kind, "buttons": buttons, "pad": dict.fromkeys("lrtb", 0)}

@@ -1,8 +1,8 @@
 """Panels, where those of a grid stand, and figures in pixels, of which `interactive` and `static` make pictures."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -101,10 +101,6 @@ class Drawing:
     parts: Sequence[Placed]
     grey: bool = False
     """True if plots are grey where nothing is drawn on them."""
-    views: Mapping[str, Sequence[bool]] = field(default_factory=dict)
-    """View -> which panels and marks it shows, as in `PanelGrid`."""
-    buttons_top: int = 0
-    """Top of the buttons of the views."""
 
     def of_kind(self, kind: type) -> Iterable[Placed]:
         """Parts of a kind."""
@@ -134,10 +130,8 @@ class Layout:
     """Lower end with the axis below."""
 
 
-def arranged(
-    panels: Sequence[Panel], *, columns: int, one_row: bool = False, beside: int = 0, room: int = WIDEST
-) -> Layout:
-    """Arrange panels in as few rows as `columns` and `room` allow, these rows in as few columns as they need.
+def arranged(panels: Sequence[Panel], *, columns: int, one_row: bool = False, beside: int = 0) -> Layout:
+    """Arrange panels in as few rows as `columns` and the width allow, these rows in as few columns as they need.
 
     No panel is left alone on a row: 5 panels in at most 4 columns stand as 3 + 2. Pixels of what is `beside` them stay
     free on the right, or after the first panel of `one_row`.
@@ -158,7 +152,7 @@ def arranged(
     text = max(min(_WIDEST_NAME, named + 14), min(_WIDEST_NOTE, noted + 14))
     if not one_row:
         step = max(step, text)
-    room -= left + width + _RIGHT + (beside + 18 if beside else 0)
+    room = WIDEST - (left + width + _RIGHT + (beside + 18 if beside else 0))
     columns = max(1, min(columns, room // step + 1)) if not one_row else longest
     columns = math.ceil(longest / math.ceil(longest / columns))
 
