@@ -19,14 +19,10 @@ class OneTokenRun(NamedTuple):
     tokens: Int[Tensor, "2 1"]
     residual: dict[int, Tensor]
     """Input of a block, `[prompt, 1, d_model]`; of block 0, and of those with heads, as far as it was seen."""
-    normed: dict[int, Tensor]
-    """Input of the value projection, `[prompt, 1, d_model]`."""
-    values: dict[int, Tensor]
-    """`[prompt, 1, head or group, d_head]`."""
-    z: dict[int, Tensor]
-    """`[prompt, 1, head, d_head]`."""
-    written: dict[int, Tensor]
-    """Output of the output projection, `[prompt, 1, d_model]`."""
+    normed: dict[int, Tensor]  # input of the value projection, `[prompt, 1, d_model]`
+    values: dict[int, Tensor]  # `[prompt, 1, head or group, d_head]`
+    z: dict[int, Tensor]  # `[prompt, 1, head, d_head]`
+    written: dict[int, Tensor]  # output of the output projection, `[prompt, 1, d_model]`
     final: Tensor | None
     """Output of the last block, `[prompt, 1, d_model]`; None where it was not seen."""
     logits: Float[Tensor, "2 d_vocab"]

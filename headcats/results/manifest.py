@@ -29,8 +29,7 @@ _FILE_NAME = re.compile(r"\w{1,40}\.(?:json|nc)", re.ASCII)
 class Manifest:
     """Record of a results folder; a run extends it with every task and block."""
 
-    plan: PlanRecord = field(default_factory=PlanRecord)
-    """Options that all blocks share."""
+    plan: PlanRecord = field(default_factory=PlanRecord)  # options that all blocks share
     model: ModelRecord = field(default_factory=ModelRecord)
     suite_source: str = ""
     """Argument of `hc.suite` that finds the suite: a registered name, or the place it was loaded from, with a path from
@@ -39,14 +38,12 @@ class Manifest:
     """Categories of the suite, in the order of the figures."""
     methods: tuple[str, ...] = ()
     """Methods as `name[:option=value][@positions]`, in the order in which they were asked for."""
-    requested: tuple[str, ...] = ()
-    """Tasks that were asked for, finished or not."""
+    requested: tuple[str, ...] = ()  # tasks that were asked for, finished or not
     distractors: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Task of word pairs -> the tasks that may corrupt its prompts; tasks of the suite that are not scored, too."""
     tasks: dict[str, TaskRecord] = field(default_factory=dict)
     """Task -> its record, skipped ones too."""
-    blocks: dict[str, MethodRecord] = field(default_factory=dict)
-    """Method@positions -> its record."""
+    blocks: dict[str, MethodRecord] = field(default_factory=dict)  # method@positions -> its record
     beside: tuple[str, ...] = ()
     """Files beside the blocks that belong to the results, such as `suite.json`."""
     own_code: dict[str, str] = field(default_factory=dict)
@@ -55,10 +52,8 @@ class Manifest:
     """Task, or "model" -> what the checks of the model gave."""
     versions: dict[str, str] = field(default_factory=dict)
     """Versions of Python and of the packages whose numbers matter, threads, and precision of products of fp32."""
-    git_commit: str | None = None
-    """Commit of headcats; None for an installed package."""
-    created: str = ""
-    """Time at which the folder was begun (ISO 8601, UTC)."""
+    git_commit: str | None = None  # commit of headcats; None for an installed package
+    created: str = ""  # time at which the folder was begun (ISO 8601, UTC)
 
     @classmethod
     def read(cls, path: Path) -> "Manifest":

@@ -24,25 +24,17 @@ _IDENTITY = ("weights_hash", "model_class", "weight_processing", "dtype")
 class ModelRecord(Record):
     """Identity of a model."""
 
-    name: str = ""
-    """Name, or the folder that it was loaded from."""
-    revision: str | None = None
-    """Commit on the Hugging Face hub; None for a local or bundled model."""
+    name: str = ""  # name, or the folder that it was loaded from
+    revision: str | None = None  # commit on the Hugging Face hub; None for a local or bundled model
     weights_hash: str = ""
     model_class: str = ""
-    weight_processing: str = ""
-    """Changes to the weights while they were loaded."""
-    dtype: str = ""
-    """Number type, such as "float32"."""
+    weight_processing: str = ""  # changes to the weights while they were loaded
+    dtype: str = ""  # number type, such as "float32"
     device: str = ""
-    layers: tuple[int, ...] = ()
-    """Layers that have attention heads."""
-    heads: tuple[int, ...] = ()
-    """Heads in each of these layers."""
-    n_layers: int = 0
-    """Blocks, those without attention heads too."""
-    d_model: int = 0
-    """Width of the residual stream."""
+    layers: tuple[int, ...] = ()  # layers that have attention heads
+    heads: tuple[int, ...] = ()  # heads in each of these layers
+    n_layers: int = 0  # blocks, those without attention heads too
+    d_model: int = 0  # width of the residual stream
     parallel_attn_mlp: bool = False
     """True if attention and MLP of a block read the same residual stream."""
     source: str = ""
@@ -50,8 +42,7 @@ class ModelRecord(Record):
     a dot; "" for a model that the program made."""
     loader: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments that it was loaded with, such as `device_map`."""
-    tokenizer: str = ""
-    """Name or folder of its tokenizer, as `source`; "" for its own."""
+    tokenizer: str = ""  # name or folder of its tokenizer, as `source`; "" for its own
 
     def with_sources(self, changed: Callable[[str], str]) -> "ModelRecord":
         """Copy with other names or paths of the model and its tokenizer."""
@@ -87,8 +78,7 @@ class DropCounts(Record):
 
     ALWAYS = ("kept", "dropped", "examples")
 
-    kept: int | None = None
-    """Number that is used; None where nothing is counted."""
+    kept: int | None = None  # number that is used; None where nothing is counted
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Reason -> how many were dropped for it."""
     examples: Mapping[str, str] = field(default_factory=dict)
@@ -112,11 +102,9 @@ LONG_ANSWER = 12
 class GivenAnswer(Record):
     """Answer that the model gives in place of the right one."""
 
-    prompt: str
-    """The query of a clean prompt, or the end of a finished one."""
+    prompt: str  # the query of a clean prompt, or the end of a finished one
     expected: str
-    given: str
-    """The greedy continuation, as many tokens as are expected."""
+    given: str  # the greedy continuation, as many tokens as are expected
 
 
 @dataclass(frozen=True)
@@ -126,29 +114,23 @@ class TaskRecord(Record):
     ALWAYS = ("category", "source", "refusal")
 
     category: str = ""
-    source: str = ""
-    """Source of its words; of a file, with the layout that was recognised."""
+    source: str = ""  # source of its words; of a file, with the layout that was recognised
     word_pairs: DropCounts = field(default_factory=DropCounts)
-    prompts: DropCounts = field(default_factory=DropCounts)
-    """Scored prompts."""
+    prompts: DropCounts = field(default_factory=DropCounts)  # scored prompts
     reference_prompts: DropCounts = field(default_factory=DropCounts)
     """Prompts for means and resampling."""
-    refusal: str = ""
-    """Reason for skipping the task, or ""."""
+    refusal: str = ""  # reason for skipping the task, or ""
     refused_by: str = ""
     """Condition that it fails: "prompts" (none), "min_accuracy", "min_logit_diff", "gap" or "demonstrations"."""
     accuracy: float | None = None
     """Share of clean prompts whose most likely next token is the answer."""
-    corrupted_accuracy: float | None = None
-    """The same for the corrupted prompts."""
-    metric: str | None = None
-    """Metric of the gap."""
+    corrupted_accuracy: float | None = None  # the same for the corrupted prompts
+    metric: str | None = None  # metric of the gap
     gap: float | None = None
     """Mean clean minus corrupted metric, with its 95 % interval `low` to `high` (bootstrap of query items)."""
     low: float | None = None
     high: float | None = None
-    n_items: int | None = None
-    """Different queries."""
+    n_items: int | None = None  # different queries
     corruption: str = ""
     """Corruption of its prompts, where it is not as the plan says: no other task could corrupt them."""
     given_answers: tuple[GivenAnswer, ...] = ()
@@ -162,10 +144,8 @@ class TaskRecord(Record):
     """Tasks of other sources that share a third of its inputs or answers."""
     template: str = ""
     """Template of its prompts; of finished ones the words that nearly all clean prompts have."""
-    prompt_tokens: float | None = None
-    """Mean length of the clean scored prompts."""
-    answer_tokens: float | None = None
-    """Mean length of their answers."""
+    prompt_tokens: float | None = None  # mean length of the clean scored prompts
+    answer_tokens: float | None = None  # mean length of their answers
     distractors: tuple[str, ...] = ()
     """Tasks that the corrupted scored prompts show, or names of corruptions."""
     near_duplicates: int = 0
@@ -201,24 +181,17 @@ class BlockRecord(Record):
 
     ALWAYS = ("fingerprint",)
 
-    fingerprint: str = ""
-    """Hash of all that its numbers depend on besides the model."""
-    path: str = ""
-    """Path by which the numbers were computed, such as "last_position" or "hooked"."""
-    self_check: str = ""
-    """Outcome of the comparison with plain hooks; "" where none was needed."""
-    approximation: str = ""
-    """The first-order approximation that was used; "" for exact effects."""
+    fingerprint: str = ""  # hash of all that its numbers depend on besides the model
+    path: str = ""  # path by which the numbers were computed, such as "last_position" or "hooked"
+    self_check: str = ""  # outcome of the comparison with plain hooks; "" where none was needed
+    approximation: str = ""  # the first-order approximation that was used; "" for exact effects
     seconds: float | None = None
     """Seconds it took; None where a run was stopped before it could say."""
     device: str = ""
     """Device of the workers of a cluster that computed it; "" for that of the process of the run, see `model`."""
-    dropped: int = 0
-    """Prompts that were left out."""
-    refusal: str = ""
-    """Reason for skipping the method on this task, or ""."""
-    checksum: str = ""
-    """Checksum of its file; "" for a part of a joint method."""
+    dropped: int = 0  # prompts that were left out
+    refusal: str = ""  # reason for skipping the method on this task, or ""
+    checksum: str = ""  # checksum of its file; "" for a part of a joint method
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions of the packages, threads and precision, where they are not those of the folder."""
     provenance: Mapping[str, Any] = field(default_factory=dict)

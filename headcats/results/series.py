@@ -21,16 +21,12 @@ from headcats.results.whole_file import check_links, check_path, write_whole
 class RevisionRecord(Record):
     """A revision of a series."""
 
-    name: str = ""
-    """Revision on the hub, or name of the folder that the model was loaded from."""
-    folder: str = ""
-    """Folder of its results, within that of the series."""
+    name: str = ""  # revision on the hub, or name of the folder that the model was loaded from
+    folder: str = ""  # folder of its results, within that of the series
     source: str = ""
     """Place the model was loaded from: a hub name, or a folder by its path from that of the series."""
-    revision: str | None = None
-    """Revision of a hub name."""
-    step: int | None = None
-    """Training step, where the name holds one."""
+    revision: str | None = None  # revision of a hub name
+    step: int | None = None  # training step, where the name holds one
     weights_hash: str = ""
 
 
@@ -40,10 +36,8 @@ class SeriesRecord(Record):
 
     ALWAYS = ("model", "revisions")
 
-    model: str = ""
-    """Name of the model whose revisions these are."""
-    revisions: tuple[RevisionRecord, ...] = ()
-    """Revisions in order."""
+    model: str = ""  # name of the model whose revisions these are
+    revisions: tuple[RevisionRecord, ...] = ()  # revisions in order
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The text of the file, and of the attribute `series`."""

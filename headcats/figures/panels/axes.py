@@ -22,28 +22,19 @@ _LEAN = math.sqrt(0.5)  # height and width of a slanted label, in shares of its 
 class Axis:
     """Axis over unit cells, centred on 0 .. n - 1."""
 
-    column: str
-    """Column of the frame with each row's cell: a number from 0, or one of the labels."""
-    n: int
-    """Cells."""
-    name: str = ""
-    """Written beside it; "" for none."""
-    ticks: Sequence[int] = ()
-    """Cells that are numbered, whatever part of the axis one looks at."""
+    column: str  # column of the frame with each row's cell: a number from 0, or one of the labels
+    n: int  # cells
+    name: str = ""  # written beside it; "" for none
+    ticks: Sequence[int] = ()  # cells that are numbered, whatever part of the axis one looks at
     most: int = 0
     """Most numbers at a time in place of `ticks`, of cells that lie at round distances in what one looks at."""
-    tick_texts: Sequence[str] = ()
-    """Texts at the ticks, in place of the numbers of their cells."""
+    tick_texts: Sequence[str] = ()  # texts at the ticks, in place of the numbers of their cells
     labels: Sequence[str] = ()
     """Names of the cells, of the first ones at least, written in place of the ticks."""
-    reverse: bool = False
-    """True if cells run against the usual direction (y: cell 0 on top)."""
-    first: int = 0
-    """Number of the first cell."""
-    slanted: bool = False
-    """True if the labels of an x axis stand above the panel at 45 degrees."""
-    after: float = 0.0
-    """Length behind its last cell, in cells."""
+    reverse: bool = False  # true if cells run against the usual direction (y: cell 0 on top)
+    first: int = 0  # number of the first cell
+    slanted: bool = False  # true if the labels of an x axis stand above the panel at 45 degrees
+    after: float = 0.0  # length behind its last cell, in cells
     groups: Sequence[tuple[str, int]] = ()
     """Names of neighbouring cells of an x axis, and how many: written below the panel, with a gap between groups."""
 
@@ -142,14 +133,10 @@ class Scale:
 
     low: float
     high: float
-    name: str = ""
-    """Written beside it; "" for none."""
-    format: str = ""
-    """Format of the ticks, as d3 writes it: "d" for whole numbers."""
-    room: int = 44
-    """Pixels that ticks take across the axis."""
-    tick_size: int = _NUMBER
-    """Pixels of the letters at its ticks."""
+    name: str = ""  # written beside it; "" for none
+    format: str = ""  # format of the ticks, as d3 writes it: "d" for whole numbers
+    room: int = 44  # pixels that ticks take across the axis
+    tick_size: int = _NUMBER  # pixels of the letters at its ticks
 
     @property
     def ends(self) -> tuple[float, float]:

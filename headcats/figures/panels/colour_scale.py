@@ -23,14 +23,11 @@ _WIDTH, _LONGEST, _SHORTEST = 104, 600, 150  # pixels: width of a bar with its n
 class ColourScale:
     """Colours of numbers, and their bar."""
 
-    colours: str
-    """Name of plotly's colour scale."""
+    colours: str  # name of plotly's colour scale
     ticks: tuple[float, ...]
     """Ticks from the smallest to the largest value with a colour of its own."""
-    name: str
-    """Written along the bar."""
-    digits: int
-    """Decimals of the ticks."""
+    name: str  # written along the bar
+    digits: int  # decimals of the ticks
     clipped: tuple[bool, bool] = (False, False)
     """True where values lie below the first and above the last tick, whose texts then say so."""
 

@@ -23,12 +23,9 @@ class Entry:
 
     name: str
     colour: str = MARK
-    hatch: str = ""
-    """Colour of the lines over its swatch, if any."""
-    symbol: str = ""
-    """Symbol in place of a swatch, as plotly calls it."""
-    outlined: bool = False
-    """True if a thin line goes around the swatch."""
+    hatch: str = ""  # colour of the lines over its swatch, if any
+    symbol: str = ""  # symbol in place of a swatch, as plotly calls it
+    outlined: bool = False  # true if a thin line goes around the swatch
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,9 @@ class Recording(ABC):
     packed sequences (see `Continued`). The model is left unchanged, and its lock is held while it computes.
     """
 
-    continued: Continued
-    """Prompts of one length, without padding, and what follows them."""
-    first: int
-    """First position that rows have, at most the last one of the prompts."""
-    logits: Float[Tensor, "prompt d_vocab"]
-    """Logits at the last position of the prompts, fp32."""
+    continued: Continued  # prompts of one length, without padding, and what follows them
+    first: int  # first position that rows have, at most the last one of the prompts
+    logits: Float[Tensor, "prompt d_vocab"]  # logits at the last position of the prompts, fp32
     z: Mapping[int, Float[Tensor, "prompt pos head d_head"]]
     """Layer -> head outputs at positions `first` and later; layers with heads only."""
     final: Float[Tensor, "prompt tail d_model"]

@@ -22,10 +22,8 @@ _SCORES = 2**26
 class AttentionRule:
     """Rule that makes a pattern of scores: `softmax(cap(q k / scale))` over the visible positions and the sink."""
 
-    scale: float
-    """Scores are divided by it."""
-    cap: float | None
-    """Scores are bent to `cap * tanh(score / cap)`; None leaves them."""
+    scale: float  # scores are divided by it
+    cap: float | None  # scores are bent to `cap * tanh(score / cap)`; None leaves them
     window: int | None
     """A query sees this many positions, its own included; None: all up to its own."""
     sinks: Float[Tensor, " head"] | None
