@@ -177,19 +177,19 @@ def prepare(
         mask[:, length:] = False  # the later tokens of answers
     replacements = Replacements(runs, intervention, reference=reference, mask=mask)
     change = replacements.change if positions != EACH else in_the_middle(replacements.first, length)
-    return replacements, _announced(runs, intervention, change, path)
+    return replacements, _announced(runs, intervention, change, path, first=replacements.first)
 
 
 def announce(runs: BaseRuns, intervention: Intervention, *, positions: str, path: str = "auto") -> None:
     """Announce to the unpatched runs what a sweep needs of them; several announcements share one forward pass each."""
     mask = runs.batch.positions(positions, of=intervention.base)
     change = Change.under(mask, first=first_change(intervention, runs.batch, mask))
-    _announced(runs, intervention, change, path)
+    _announced(runs, intervention, change, path, first=change.first)
 
 
-def _announced(runs: BaseRuns, intervention: Intervention, change: Change, path: str) -> Choice:
+def _announced(runs: BaseRuns, intervention: Intervention, change: Change, path: str, *, first: int) -> Choice:
     choice = choose(runs.model, runs.base_run(intervention.base).continued, change=change, path=path)
-    expect(runs, intervention, first=change.begins, replays=choice.path != "hooked")
+    expect(runs, intervention, first=first, replays=choice.path != "hooked")
     return choice
 
 

@@ -36,11 +36,11 @@ class RoundingNoise:
     def __init__(self, run: Run, *, first: int) -> None:
         self.change = Change(first)
         self.mask = torch.ones(len(run.continued), run.continued.packed_length - first, dtype=torch.bool)
-        self._run, self._first = run, first
+        self._run, self.first = run, first
 
     def of_layer(self, layer: int) -> Z:
         """Z times 1 + eps or 1 - eps, signs drawn with a fixed seed."""
-        z = self._run.z(layer, first=self._first)
+        z = self._run.z(layer, first=self.first)
         draws = torch.Generator().manual_seed(layer)
         signs = 1 - 2 * torch.randint(2, z.shape, generator=draws).to(z.device, z.dtype)
         return z * (1 + signs * torch.finfo(z.dtype).eps)
@@ -80,9 +80,9 @@ def measure_sets(
 
 
 def _plan(runs: BaseRuns, base: str, replacements: NewZ, choice: Choice, *, n_sets: int) -> memory.MemoryPlan:
-    continued, change = runs.base_run(base).continued, replacements.change
+    continued, first = runs.base_run(base).continued, replacements.change.first
     footprint = memory.Footprint.of(
-        Sizes.of(runs.model), continued, first=change.first, path=choice.path, recorded=change.begins
+        Sizes.of(runs.model), continued, first=first, path=choice.path, kept_from=replacements.first
     )
     return memory.plan(footprint, rows=n_sets, budget=runs.budget)
 
@@ -91,7 +91,7 @@ def _parts(
     runs: BaseRuns, base: str, replacements: NewZ, *, names: Metrics, choice: Choice, size: int
 ) -> Iterator[tuple[slice, MeasureHeads]]:
     """Some of the prompts, and what computes their metrics."""
-    run, change = runs.base_run(base), replacements.change
+    run = runs.base_run(base)
 
     def of_prompts(prompts: slice, path: Callable[..., Tensor]) -> MeasureHeads:
         return partial(
@@ -107,9 +107,8 @@ def _parts(
             prompts = slice(start, start + size)
             yield prompts, of_prompts(prompts, partial(hooked, run.model, run.continued.select(prompts)))
         return
-    for prompts, recording in run.recordings(change.begins):
-        replay = partial(replayed, recording.narrowed(change.first), n_layers=run.model.n_layers)
-        yield prompts, of_prompts(prompts, replay)
+    for prompts, recording in run.recordings(replacements.change.first):
+        yield prompts, of_prompts(prompts, partial(replayed, recording, n_layers=run.model.n_layers))
 
 
 @torch.no_grad()
@@ -162,7 +161,7 @@ def measure_positions(
 
 def in_the_middle(first: int, length: int) -> Change:
     """The change that speaks for the others in the self-check: long before the end, and with much before it."""
-    return Change((first + length - 1) // 2, alone=True, recorded=first)
+    return Change((first + length - 1) // 2, alone=True)
 
 
 @dataclass(frozen=True)

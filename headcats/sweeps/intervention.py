@@ -124,13 +124,6 @@ class Change:
     """The first of them, at most the last one of the prompts."""
     alone: bool = False
     """True if it is the only one."""
-    recorded: int | None = None
-    """First position of the recordings that are narrowed to `first`; None: they begin at `first`."""
-
-    @property
-    def begins(self) -> int:
-        """First position of the recordings."""
-        return self.first if self.recorded is None else self.recorded
 
     @classmethod
     def under(cls, mask: Bool[Tensor, "prompt all_pos"], *, first: int) -> "Change":

@@ -91,15 +91,15 @@ class Footprint:
     path: str
     branches: int = 0  # continuations of each prompt
     steps: int = 0  # tokens of each
-    recorded: int | None = None  # first position of the recordings, where it is an earlier one (see `Change`)
+    kept_from: int | None = None  # first position of which z is kept, where it is an earlier one
 
     @classmethod
     def of(
-        cls, sizes: Sizes, continued: Continued, *, first: int, path: str, recorded: int | None = None
+        cls, sizes: Sizes, continued: Continued, *, first: int, path: str, kept_from: int | None = None
     ) -> "Footprint":
         """Footprint of a sweep over prompts and what follows them."""
         shape = len(continued), continued.length
-        return cls(sizes, *shape, first, path, len(continued.branches), continued.steps, recorded)
+        return cls(sizes, *shape, first, path, len(continued.branches), continued.steps, kept_from)
 
     def peak(self, part: int, rows: int, *, budget: int) -> int:
         """Most bytes of prompts in parts, with some variants (rows) of each prompt at a time."""
@@ -207,8 +207,8 @@ class Footprint:
 
     @property
     def _kept(self) -> int:
-        """Positions of a packed sequence that are recorded."""
-        return self._width if self.recorded is None else self._width + self.first - self.recorded
+        """Positions of a packed sequence of which z and residual streams are kept."""
+        return self._width if self.kept_from is None else self._width + self.first - self.kept_from
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def self_check(model: HookedModel, continued: Continued, *, change: Change) -> O
     precision = (str(model.dtype), str(model.device))
     filled = (continued.prompts == PADDING).sum(1)
     several = len(continued) > 1, bool(filled.any())
-    shape = (change.first > 0, change.alone, change.begins < change.first, *several, continued.steps)
+    shape = (change.first > 0, change.alone, *several, continued.steps)
     kind = (path_of(change.first, continued.length), *shape, length.bit_length(), *precision, _torch_hooks(model))
     checks = _outcomes.setdefault(model.model, {})
     if kind in checks and checks[kind][0] >= length:
@@ -141,7 +141,7 @@ def _check(model: HookedModel, continued: Continued, change: Change) -> Outcome:
     mask = torch.ones(len(continued), continued.packed_length - change.first, dtype=torch.bool)
     mask[:, 1:] = not change.alone
     try:
-        recording = record(model, continued, first=max(change.begins, change.first - 1)).narrowed(change.first)
+        recording = record(model, continued, first=change.first)
         # The negative of z is never z itself, and no larger.
         new = {layer: -recording.z[layer] for layer in layers}
         residual = replayed_residual(recording, sets, new.__getitem__, mask=mask, n_layers=model.n_layers)

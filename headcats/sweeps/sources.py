@@ -138,7 +138,7 @@ class AtPosition:
 
     def __init__(self, everywhere: Replacements, position: int) -> None:
         self._everywhere, self._skipped = everywhere, position - everywhere.first
-        self.change = Change(position, alone=True, recorded=everywhere.first)
+        self.first, self.change = everywhere.first, Change(position, alone=True)
         self.mask = torch.zeros_like(everywhere.mask[:, self._skipped :])
         self.mask[:, 0] = everywhere.mask[:, self._skipped]
 

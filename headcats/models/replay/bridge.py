@@ -5,7 +5,6 @@ streams, the arguments it got at the positions in question, and an object in pla
 recorded keys and values. Everything the block does is done by the model itself.
 """
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -245,22 +244,6 @@ class BridgeRecording(Recording):
     def entering(self, layer: int) -> Tensor:
         """See `Recording.entering`."""
         return self._arguments[layer].residual
-
-    @torch.no_grad()
-    def narrowed(self, first: int) -> "BridgeRecording":
-        """See `Recording.narrowed`."""
-        narrower, skipped = copy.copy(self), first - self.first
-        if skipped:
-            at = self._standing.at(slice(self.first, first))
-            narrower.first, narrower.z = first, {layer: z[:, skipped:] for layer, z in self.z.items()}
-            narrower._arguments = [arguments.narrowed(skipped) for arguments in self._arguments]
-            narrower._prefixes = []
-            with self._model.lock:
-                for arguments, (keys, values) in zip(self._arguments, self._prefixes, strict=True):
-                    prefix, passed = FixedPrefix(keys, values), arguments.residual[:, :skipped]
-                    added = arguments.keys_and_values(passed, prefix=prefix, at=at)
-                    narrower._prefixes.append(prefix.update(*added))
-        return narrower
 
     @torch.no_grad()
     def read(self, residual: Tensor) -> Tensor:

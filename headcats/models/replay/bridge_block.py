@@ -1,6 +1,5 @@
 """One block of a TransformerBridge, called with the arguments of a recorded run, adapted to rows of another shape."""
 
-import copy
 import inspect
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -123,12 +122,6 @@ class BlockArguments:
         args = tuple(adapted(name, value) for name, value in self._named.items())
         kwargs = {name: adapted(name, value) for name, value in self._kwargs.items()}
         return ((residual, *args), kwargs) if self._by_position else ((), {"hidden_states": residual, **kwargs})
-
-    def narrowed(self, skipped: int) -> "BlockArguments":
-        """Arguments without the first `skipped` positions of the residual stream."""
-        narrower = copy.copy(self)
-        narrower.residual = self.residual[:, skipped:]
-        return narrower
 
     def keys_and_values(self, residual: Tensor, *, prefix: FixedPrefix, at: Standing) -> tuple[Tensor, Tensor]:
         """Keys and values of `residual` `[prompt * row, pos, d_model]`; the rest of the block is not run."""

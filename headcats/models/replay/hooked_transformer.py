@@ -4,7 +4,6 @@ Its blocks can only be called on whole prompts. So the rows of a prompt share it
 last block only what the last position needs is done at the others.
 """
 
-import copy
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
@@ -115,17 +114,6 @@ class HookedTransformerRecording(Recording):
         """See `Recording.entering`."""
         return self._layers[layer].entering
 
-    @torch.no_grad()
-    def narrowed(self, first: int) -> "HookedTransformerRecording":
-        """See `Recording.narrowed`."""
-        if first == self.first:
-            return self
-        narrower, skipped = copy.copy(self), first - self.first
-        narrower.first, narrower.z = first, {layer: z[:, skipped:] for layer, z in self.z.items()}
-        with self._model.lock:
-            narrower._layers = [_narrowed(recorded, first, skipped) for recorded in self._layers]
-        return narrower
-
     def _attend(self, layer: int, rows: Tensor, *, out: Tensor) -> None:
         """Head outputs of changed rows, at as many last positions as `out` has."""
         block, positions, standing, prefix, *_ = self._layers[layer]
@@ -202,26 +190,6 @@ def _computed(
         block.finish(after)
         residual = after[:, 0]
     return recorded, continued.pack(kept_z), residual
-
-
-def _narrowed(layer: RecordedLayer, first: int, skipped: int) -> RecordedLayer:
-    """A layer without the first positions, whose keys and values are now shared."""
-    block, later = layer.block, slice(skipped, None)
-    positions = layer.positions.at(slice(skipped))
-    normed = block.pre_attention(layer.entering[:, None, :skipped])
-    added = _prefix(block.keys(normed, positions)[:, 0], block.values(normed)[:, 0])
-    seen = first if block.rule.window is None else min(first, block.rule.window - 1)
-    unseen = layer.prefix.keys.shape[2] + skipped - seen
-    return layer._replace(
-        positions=layer.positions.at(later),
-        standing=layer.standing.at(later),
-        prefix=SharedPrefix(
-            torch.cat([layer.prefix.keys, added.keys], 2)[:, :, unseen:],
-            torch.cat([layer.prefix.values, added.values], 2)[:, :, unseen:],
-        ),
-        entering=layer.entering[:, later],
-        residual=layer.residual[:, -(layer.entering.shape[1] - skipped) :],
-    )
 
 
 def _head_outputs(

@@ -78,10 +78,6 @@ class Recording(ABC):
         """Residual stream of the unpatched run before a block, at positions `first` and later."""
 
     @abstractmethod
-    def narrowed(self, first: int) -> "Recording":
-        """Recording for replays at `first` and later; of positions in between, only keys and values are computed."""
-
-    @abstractmethod
     def read(self, residual: Float[Tensor, "row d_model"]) -> Float[Tensor, "row d_vocab"]:
         """Logits, in fp32, of residual streams after the last block."""
 
