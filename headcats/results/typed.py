@@ -31,7 +31,8 @@ class Record:
         A MisfitError for a value of another type, or a missing one, names `place`, such as "tasks.plural", and the
         field.
         """
-        known, before = kinds_of(cls), f"{place}." if place else ""
+        # mypy doubts that a type is hashable.
+        known, before = kinds_of(cls), f"{place}." if place else ""  # type: ignore[arg-type]
         values = {name: fitted(stored[name], kind, before + name) for name, kind in known.items() if name in stored}
         try:
             return cls(**values)

@@ -180,7 +180,7 @@ class Cells:
     ) -> go.Scatter | None:
         """Coloured cells with an edge, each from a share `start` of its width to `stop`."""
         # Thin where a wider line would cover small areas.
-        line = {"color": edge_on(colour), "width": 1.0 if self.smallest >= _FINE else 0.6}
+        line: dict[str, Any] = {"color": edge_on(colour), "width": 1.0 if self.smallest >= _FINE else 0.6}
         return self.rectangles(frame, line, name=name, colour=colour, start=start, stop=stop, inset=line["width"] / 2)
 
     def edges(self, frame: pd.DataFrame, *, name: str) -> list[go.Scatter | None]:
