@@ -85,11 +85,7 @@ class Answer:
             command = self.short.next_command
             following = [line("short.next", command=command)] if command else []
             further = [each for each in self.short.warnings if str(each) not in self._printed]
-            tell([*map(_as_item, further), *following])
-
-
-def _as_item(finding: Finding) -> Finding:
-    return Finding(finding.id, finding.fields, "item")
+            tell([*(Finding(each.id, each.fields, "item") for each in further), *following])
 
 
 def put_short(short: Short, closing: Sequence[str]) -> None:

@@ -22,6 +22,7 @@ from headcats.models.loading import load_model
 from headcats.models.patterns import head_patterns
 from headcats.prompts.tokens import bos_of, encode, unknown_text
 from headcats.reports.attention.examples import token_text
+from headcats.results.visible import shortened
 
 # Pixels: of a picture, of the labels beside its cells, and of a cell.
 _WIDEST, _LABELS, _CELL = 960, 140, 24
@@ -31,7 +32,7 @@ _MOST_NUMBERS = 300_000
 _LEAST_TOKENS = 16
 # Digits of a weight: what a tooltip shows.
 _DIGITS = 3
-_LONGEST_LABEL = 20
+_LONGEST_LABEL = 20  # characters
 _COLOUR = "#08306b"  # the dark end of the scale Blues
 
 
@@ -164,9 +165,8 @@ def draw(patterns: Sequence[Pattern]) -> Pictures:
 
     bundle, calls = "", []
     for pattern in patterns:
-        labels = [_label(token) for token in pattern.tokens]
         picture = attention_pattern(
-            tokens=labels,
+            tokens=[shortened(token, most=_LONGEST_LABEL) for token in pattern.tokens],
             attention=_numbers(pattern.weights),
             max_value=1.0,
             min_value=0.0,
@@ -197,7 +197,3 @@ def _split_page(page: str, element: str) -> tuple[str, str]:
 def _numbers(weights: Float[np.ndarray, "pos pos"]) -> list[list[float | int]]:
     """Rounded; zeros, half of all, as short as can be."""
     return [[round(value, _DIGITS) or 0 for value in row] for row in weights.tolist()]
-
-
-def _label(token: str) -> str:
-    return token if len(token) <= _LONGEST_LABEL else f"{token[: _LONGEST_LABEL - 1]}…"

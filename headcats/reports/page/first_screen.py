@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import xarray as xr
 
 from headcats.base.errors import pluralize
 from headcats.categories.map_result import CategoryHeads, MapResult
@@ -142,9 +143,8 @@ def cards(result: MapResult, shown: MapResult) -> Iterator[Card]:
     elsewhere = {each.name: each.outcomes_on(shown) for each in others}
     members = overlap[["effect", "low", "high"]].transpose("category", "layer", "head")
     ends = [members[name].to_numpy() for name in ("effect", "low", "high")]
-    probability = np.full(shown.inside.shape, np.nan)
-    if "probability" in overlap:
-        probability = overlap["probability"].transpose("category", "layer", "head").to_numpy()
+    shares = overlap.get("probability", xr.full_like(overlap["effect"], np.nan))
+    probability = shares.transpose("category", "layer", "head").to_numpy()
     span = _span([values[shown.inside] for values in ends])
     for place, category in enumerate(shown.categories):
         rows = tuple(

@@ -46,20 +46,20 @@ def document(material: Material, tabs: Sequence[Tab], *, first: FirstScreen, hea
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"sentence": _sentence, "linked": _linked, "lines": _shown_lines, "runs": _runs}
-    environment.filters |= {"picture": _picture}
+    environment.filters |= {"sentence": _sentence, "linked": _linked, "runs": _runs, "picture": _picture}
+    environment.filters["lines"] = lambda text: escape(visible(text, keep="\n"))
     assets = files("headcats.reports.page").joinpath("assets")
     scripts = sorted(file.name for file in assets.iterdir() if file.name.endswith(".js"))
     sources = [files("headcats.figures").joinpath("in_pages.js"), *map(assets.joinpath, scripts)]
     script = "\n".join(source.read_text(encoding="utf-8") for source in sources)
     styles = sorted(file.name for file in assets.iterdir() if file.name.endswith(".css"))
     style = "".join(assets.joinpath(name).read_text(encoding="utf-8") for name in styles)
+    of_first = [part for each in first.maps for part in (each.hero, each.by_task) if part is not None]
+    of_tabs = [part for tab in tabs for each in tab.sections for part in each.parts]
     # Data and layout alone: the page has its own buttons and its own width.
     payloads = {
         f"figure-{part.name}": deflated(part.figure.to_json(remove_uids=True).encode("utf-8"))
-        for part in _figures(
-            [*_of_first(first), *(part for tab in tabs for each in tab.sections for part in each.parts)]
-        )
+        for part in _figures([*of_first, *of_tabs])
     }
     payloads["plotly"] = deflated(get_plotlyjs().encode("utf-8"))
     page = environment.get_template("report.html.jinja").render(
@@ -89,26 +89,13 @@ def _shown(value: Any) -> Any:
     return value if isinstance(value, Markup) else visible(str(value))
 
 
-def _shown_lines(text: str) -> Markup:
-    """Preformatted text, escaped, on its lines."""
-    return escape(visible(text, keep="\n"))
-
-
 def _runs(parts: Iterable[Part]) -> list[tuple[str, list[Part]]]:
     """Template of parts, and the parts: items that follow each other are one list."""
     runs = itertools.groupby(parts, key=lambda part: part.place if type(part) is Finding else type(part).__name__)
     return [(kind, list(run)) for kind, run in runs]
 
 
-def _of_first(first: FirstScreen) -> Iterator[Part]:
-    for each in first.maps:
-        yield each.hero
-        if each.by_task is not None:
-            yield each.by_task
-
-
 def _picture(part: Drawn) -> Markup:
-    """Picture of a figure without scripts."""
     picture = svg(part.figure)
     return Markup("" if picture is None else f"<noscript>{picture}</noscript>")
 

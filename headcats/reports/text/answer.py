@@ -69,7 +69,7 @@ def headline(result: MapResult) -> Iterator[Finding]:
         yield from who_serves_what(overlap, kind)
     else:
         rule = overlap.attrs.get("rule", "the rule")  # as `hc.categorize` notes it
-        yield line("answer.none", kind=kind, rule=rule, undecided=_undecided(overlap))
+        yield line("answer.none", kind=kind, rule=rule, undecided=int(overlap["undecided"].any("category").sum()))
 
 
 def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Finding]:
@@ -294,7 +294,3 @@ def _named(heads: Sequence[str], n_undecided: int = 0) -> Finding:
 
 def _kind(sign: str) -> str | None:
     return sign if sign == "suppressing" else None
-
-
-def _undecided(overlap: xr.Dataset) -> int:
-    return int(overlap["undecided"].any("category").sum())

@@ -128,11 +128,13 @@ def memberships(overlaps: Mapping[str, xr.Dataset], changes: xr.Dataset | None =
     first = overlaps[names[0]]
     layers, heads, unit = first["layer"].values, first["head"].values, unit_of(first)
     listed = []
-    for category in common_categories(overlaps):
+    in_all = set[str].intersection(*(set(overlap["category"].values.tolist()) for overlap in overlaps.values()))
+    for category in [name for name in first["category"].values.tolist() if name in in_all]:
         tables = [overlap.sel(category=category).transpose("layer", "head", ...) for overlap in overlaps.values()]
         effects = np.stack([table["effect"].to_numpy() for table in tables])
         verdicts = np.stack([outcomes(table).to_numpy() for table in tables])
-        held = np.stack([_probability(table) for table in tables])
+        unknown = xr.full_like(tables[0]["effect"], np.nan)
+        held = np.stack([table.get("probability", unknown).to_numpy() for table in tables])
         tested = _tested(changes, category, effects.shape[1:])
         places = np.argwhere((verdicts == IN).any(0))
         largest = np.nanmax(np.abs(effects[:, places[:, 0], places[:, 1]]), axis=0, initial=0.0)
@@ -142,12 +144,6 @@ def memberships(overlaps: Mapping[str, xr.Dataset], changes: xr.Dataset | None =
             name, counts = cell_name(layers[i], heads[j], unit), tested[:, i, j].tolist()
             listed.append(Membership(name, category, of_verdicts, of_effects, of_held, *counts))
     return listed
-
-
-def common_categories(overlaps: Mapping[str, xr.Dataset]) -> list[str]:
-    """Categories that all have, in the order of the first."""
-    names = [overlap["category"].values.tolist() for overlap in overlaps.values()]
-    return [name for name in names[0] if all(name in of_run for of_run in names)]
 
 
 def agreeing(listed: Sequence[Membership], *, n_runs: int) -> Iterator[Finding]:
@@ -192,11 +188,6 @@ def _spelled(moving: Sequence[Membership]) -> list[Finding]:
     if len(moving) > _HEADLINE:
         return [line("several.many_moving", n=len(moving))]
     return [line("several.head_of", head=each.head, category=each.category) for each in moving]
-
-
-def _probability(table: xr.Dataset) -> np.ndarray:
-    has_any = "probability" in table
-    return table["probability"].to_numpy() if has_any else np.full(table["effect"].shape, np.nan)
 
 
 def _tested(changes: xr.Dataset | None, category: str, shape: tuple[int, ...]) -> np.ndarray:

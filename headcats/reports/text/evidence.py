@@ -4,7 +4,6 @@ import collections
 import json
 from collections.abc import Iterator
 
-import numpy as np
 import xarray as xr
 
 from headcats.results.finding import (
@@ -30,7 +29,9 @@ def evidence_findings(evidence: xr.DataTree) -> Iterator[Finding]:
         **{name: options[name] for name in ("method", "metric", "positions", "n_prompts")},
     )
     if (nodes["specificity"]["heads"] != "").any():
-        yield from _tables(nodes)
+        yield paragraph("evidence.columns")
+        yield _matrix(nodes["specificity"])
+        yield _tested(nodes["specificity"])
     else:
         yield paragraph("evidence.no_heads")
     yield paragraph("evidence.reading")
@@ -47,7 +48,7 @@ def _verdicts(nodes: dict[str, xr.Dataset]) -> Table:
             row["verdict"].item(),
             number_text(row["p"], 3),
             number_text(row["signature_difference"]),
-            _share(row["specificity"]),
+            share_text(row["specificity"].item()),
             _limits(row),
             str(int(nodes["specificity"]["n_sources"].sel(category=name))),
             row["inseparable"].item(),
@@ -67,17 +68,9 @@ def _verdicts(nodes: dict[str, xr.Dataset]) -> Table:
     return table("evidence.verdicts", columns, rows, numeric=columns[2:7])
 
 
-def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:
-    yield paragraph("evidence.columns")
-    yield _matrix(nodes["specificity"])
-    yield _tested(nodes["specificity"])
-
-
 def _matrix(data: xr.Dataset) -> Table:
     targets = data["target"].values.tolist()
-    rows = [
-        [name, *(_share(row["damage"].sel(target=target)) for target in targets)] for name, row in by_category(data)
-    ]
+    rows = [[name, *map(share_text, row["damage"].values.tolist())] for name, row in by_category(data)]
     return table("evidence.specificity", ["heads of", *targets], rows, numeric=targets)
 
 
@@ -89,10 +82,6 @@ def _tested(data: xr.Dataset) -> Table:
     return table("evidence.heads", ["heads of", "tested heads", "on tasks"], rows)
 
 
-def _share(value: xr.DataArray) -> str:
-    return share_text(value.item()) if np.isfinite(value.item()) else "-"
-
-
 def _limits(row: xr.Dataset) -> str:
-    low, high = (_share(row[f"specificity_{end}"]) for end in ("low", "high"))
+    low, high = (share_text(row[f"specificity_{end}"].item()) for end in ("low", "high"))
     return "-" if low == "-" else f"{low} to {high}"

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from collections.abc import Mapping
 
 import xarray as xr
 
@@ -28,12 +27,15 @@ from headcats.tasks.suites import suite
 
 def repeat_command(manifest: Manifest) -> str:
     """Return the command that repeats a run, without a folder, or the call in Python if no command can."""
-    source, run_tasks, methods = manifest.suite_source, _run_tasks(manifest), list(manifest.methods)
+    source, model, methods = manifest.suite_source, manifest.model, list(manifest.methods)
+    run_tasks = {*manifest.tasks, *manifest.requested, *manifest.joint_tasks}
     suite_tasks = [task.name for task in suite(source).tasks] if source in names("suite") else []
     tasks = [name for name in suite_tasks if name in run_tasks] + sorted(run_tasks - set(suite_tasks))
     # A module or file of the user's is not run to look which tasks it has, so all of them are named.
     is_file = bool(source) and not suite_tasks
-    by_command = (is_file or (suite_tasks and run_tasks <= set(suite_tasks))) and _loaded_by_command(manifest.model)
+    # A command loads the model of the results by its name, and as a TransformerBridge.
+    is_loaded = bool(model.source) and model.model_class != "HookedTransformer"
+    by_command = is_loaded and (is_file or (suite_tasks and run_tasks <= set(suite_tasks)))
     named_tasks = None if run_tasks in (set(), set(suite_tasks)) else tasks
     if suite_tasks:
         of_suite = methods_of_suite(suite(source))
@@ -46,7 +48,9 @@ def repeat_command(manifest: Manifest) -> str:
     named_methods = None if is_usual else methods
     options = _unusual_options(manifest, tasks=named_tasks, methods=named_methods)
     if by_command:
-        return f"headcats run{_in_command(options)}"
+        values = {name: ",".join(value) if isinstance(value, list) else str(value) for name, value in options.items()}
+        flags = (f" --{name.replace('_', '-')} {shlex.quote(value)}" for name, value in values.items())
+        return f"headcats run{''.join(flags)}"
     of_model = {each.name for each in options_of(ModelOptions)}
     texts = {name: json.dumps(value) for name, value in options.items() if name not in of_model}
     if not source:
@@ -139,16 +143,6 @@ def check_scored(run: RunResults, method: str | None, *, by: str) -> None:
     raise OptionError(str(line("suggestion.no_scores", by=by, reason=reason, choose=choose, look=look)))
 
 
-def _loaded_by_command(model: ModelRecord) -> bool:
-    """True for a model that a command loads as the one of the results: it has a name, and is a TransformerBridge."""
-    return bool(model.source) and model.model_class != "HookedTransformer"
-
-
-def _run_tasks(manifest: Manifest) -> set[str]:
-    """Names of the tasks that a run was asked for."""
-    return {*manifest.tasks, *manifest.requested, *manifest.joint_tasks}
-
-
 def _unusual_options(manifest: Manifest, **named: object) -> dict[str, object]:
     """Return the options of a run that are not the default of its suite; of paths the last part."""
     model = manifest.model
@@ -156,11 +150,6 @@ def _unusual_options(manifest: Manifest, **named: object) -> dict[str, object]:
     options |= manifest.plan.complete() | {"suite": shown_source(manifest.suite_source)} | _placing(model) | named
     usual = usual_options(manifest.suite_source)
     return {name: value for name, value in options.items() if value is not None and value != usual.get(name)}
-
-
-def _in_command(options: Mapping[str, object]) -> str:
-    texts = {name: ",".join(value) if isinstance(value, list) else str(value) for name, value in options.items()}
-    return "".join(f" --{name.replace('_', '-')} {shlex.quote(text)}" for name, text in texts.items())
 
 
 def _placing(model: ModelRecord) -> dict[str, object]:

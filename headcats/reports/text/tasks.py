@@ -199,7 +199,8 @@ def first_prompts(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]
     if first:
         token, written = first[0]["bos"], first[0]["bos_written"]
         bos = line("validation.bos", token=token) if token else None
-        parts = line("validation.parts") if any("" in tokens for tokens in _token_lists(first)) else None
+        has_parts = any("" in texts[name] for texts in first for pair in _CONTINUED_BY.items() for name in pair)
+        parts = line("validation.parts") if has_parts else None
         yield paragraph("validation.first_prompts", bos=bos, parts=parts)
         if token != written:
             yield paragraph(f"validation.bos_{'asked' if written else 'put'}", token=written or token)
@@ -209,11 +210,6 @@ def first_prompts(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]
             yield Prompts("validation.first_prompt", about, prompts=_prompts(entry["first_prompt"]))
         elif "prompts" in entry:
             yield paragraph("validation.first_prompt", **about)
-
-
-def _token_lists(first: Iterable[Mapping[str, Any]]) -> Iterator[Sequence[str]]:
-    for texts in first:
-        yield from (texts[name] for names in _CONTINUED_BY.items() for name in names)
 
 
 def _prompts(texts: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
