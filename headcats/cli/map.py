@@ -51,22 +51,20 @@ def map_command(
 
     Keys of `--json`: `method`, `positions`, `metric`, `effect`, `rule`, `min_tasks`, `sign`, `model`; `not_judged` (why
     the rule can judge no head, or null); `categories` (`category`, `tasks`, `tasks_needed`, `judged`, `heads`,
-    `heads_without_effect`: how many the rule finds on average if no head has any, and `undecided`); `heads` (`head`,
-    `category`, `kind`, where heads share keys and values `kv_head`, `effect`, `low`, `high`, `q`, `tasks`, and
-    where known `specific`, the task-specific effect, `probability`, `doubtful`, `approximation`; over the category's
-    tasks `mean_effect`, its intervals `these_tasks_low`, `these_tasks_high` for these tasks and `new_task_low`,
-    `new_task_high` for a new one, and `task_sd`, the spread between tasks; and what the head does (see
-    `hc.describe_heads`): `previous_token`, `duplicate_token`, `induction`, `first_token`, `entropy`, `distance`,
-    `copying`, `direct_logit`); `shared` (heads in exactly `k` categories: `observed`); `overlap`
-    (`jaccard` of `category` and `other`, with the interval `jaccard_low`, `jaccard_high`); `sharing` (what
-    `hc.categories.sharing` returns); `reach` (what the data can show); `sentences`; `files`. Of a joint method,
-    `categories` count `relations` and name those `skipped`, and `relations` lists each (`pairs`, `null`, `threshold`,
-    `heads`, `largest_score`). Of a series, `revisions` has of each `revision` its `step`, the
-    tasks that are `skipped` and why, and `categories` (`category`, `tasks`, `skipped`, `heads` and `undecided`, null
-    where not judged, and the heads that it `comes` to have and that it loses, `goes`: `head`, `difference` of the mean
-    effect, `q`, `found`).
-    `files` has `map` null where the folder cannot be written; `missing`, of a single run, are files that are damaged or
-    gone, and why.
+    `heads_without_effect`: how many the rule finds on average if no head has any, `undecided`, and the tasks that a
+    joint method has `skipped`); `heads` (`head`, `category`, `kind`, where heads share keys and values `kv_head`,
+    `effect`, `low`, `high`, `q`, `tasks`, and where known `specific`, the task-specific effect, `probability`,
+    `doubtful`, `approximation`; over the category's tasks `mean_effect`, its intervals `these_tasks_low`,
+    `these_tasks_high` for these tasks and `new_task_low`, `new_task_high` for a new one, and `task_sd`, the spread
+    between tasks; and what the head does (see `hc.describe_heads`): `previous_token`, `duplicate_token`, `induction`,
+    `first_token`, `entropy`, `distance`, `copying`, `direct_logit`); `shared` (heads in exactly `k` categories:
+    `observed`); `overlap` (`jaccard` of `category` and `other`, with the interval `jaccard_low`, `jaccard_high`);
+    `sharing` (what `hc.categories.sharing` returns); `reach` (what the data can show); `sentences`; `files`. A joint
+    method has no `positions`, `metric`, `effect`, `min_tasks`, `sharing` and `reach`. Of a series, `revisions` has of
+    each `revision` its `step`, the tasks that are `skipped` and why, and `categories` (`category`, `tasks`, `skipped`,
+    `heads` and `undecided`, null where not judged, and the heads that it `comes` to have and that it loses, `goes`:
+    `head`, `difference` of the mean effect, `q`, `found`). `files` has `map` null where the folder cannot be written;
+    `missing`, of a single run, are files that are damaged or gone, and why.
     """
     reading = MapSpec.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign

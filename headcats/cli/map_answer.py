@@ -5,19 +5,17 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import xarray as xr
 
 from headcats.base.errors import DataError, StorageError
-from headcats.categories.map_result import MapResult
+from headcats.categories.map_result import CategoryHeads, MapResult
 from headcats.categories.membership import head_table
 from headcats.cli.answer import Answer
 from headcats.cli.console import warn
 from headcats.figures.colours import listed_colours
 from headcats.reports.page.material import Material
 from headcats.reports.text.answer import toy_model_warning
-from headcats.reports.text.short import relation_numbers, short_map
+from headcats.reports.text.short import short_map
 from headcats.results.finding import Short, line
 from headcats.results.head_axes import HEAD, unit_of
 from headcats.results.run_results import RunResults, place_of
@@ -55,63 +53,50 @@ def _next_command(material: Material) -> str:
 
 def map_numbers(result: MapResult, *, model: str) -> dict[str, Any]:
     """Numbers of a map, as `headcats map --help` says."""
-    about: dict[str, Any] = {"method": result.name}
+    about, more = dict[str, Any](method=result.name), dict[str, Any]()
     if result.is_scored:
         spec = result.spec
         about = {"method": spec.label.method, "positions": spec.label.positions, "metric": spec.metric}
         about |= {"effect": spec.effect, "min_tasks": str(spec.min_tasks)}
         tests = result.tables["sharing"]
         sharing = {str(name): number.item() for name, number in tests.data_vars.items()}
-        categories, more = _of_scored(result), {"reach": result.tables["scores"].attrs.get("reach"), "sharing": sharing}
-    else:
-        categories, more = {"categories": _of_joint(result)}, _relations(result)
-    known = {"rule": result.tables["members"].attrs["rule"], "sign": result.sign, "model": model}
-    return about | known | categories | overlap_numbers(result.overlap) | more
-
-
-def _of_scored(result: MapResult) -> dict[str, Any]:
+        more = {"reach": result.tables["scores"].attrs.get("reach"), "sharing": sharing}
     return {
+        **about,
+        "rule": result.tables["members"].attrs["rule"],
+        "sign": result.sign,
+        "model": model,
         "not_judged": result.not_judged or None,
-        "categories": [
-            {
-                "category": category.name,
-                "tasks": category.n_tasks,
-                "tasks_needed": category.min_tasks,
-                "judged": category.judged,
-                "heads": category.size,
-                "heads_without_effect": category.expected,
-                "undecided": category.n_undecided,
-            }
-            for category in result.categories
-        ],
+        "categories": _categories(result),
+        **_overlap(result.overlap),
+        **more,
     }
 
 
-def _of_joint(result: MapResult) -> list[dict[str, Any]]:
-    """Categories with their heads and skipped relations; also those that were tried and have no relation."""
-    judged = {category.name: category for category in result.categories}
+def _categories(result: MapResult) -> list[dict[str, Any]]:
+    """Every category; of a joint method also those of which all tasks were skipped."""
+    of_map = [category.name for category in result.categories]
+    skipped = [CategoryHeads(name, 0, 0, False, (), (), 0, 0, None) for name in result.tried if name not in of_map]
     return [
         {
-            "category": name,
-            **({"relations": judged[name].n_tasks if name in judged else 0} if result.is_of_relations else {}),
-            "heads": judged[name].size if name in judged else None,
-            "skipped": list(result.tried.get(name, ())),
+            "category": category.name,
+            "tasks": category.n_tasks,
+            "tasks_needed": category.min_tasks,
+            "judged": category.judged,
+            "heads": category.size,
+            "heads_without_effect": category.expected,
+            "undecided": category.n_undecided,
+            "skipped": result.tried.get(category.name, ()),
         }
-        for name in dict.fromkeys([*judged, *result.tried])
+        for category in (*result.categories, *skipped)
     ]
 
 
-def _relations(result: MapResult) -> dict[str, Any]:
-    if not result.is_of_relations:
-        return {}
-    relations = {name: values.values for name, values in relation_numbers(result).items()}
-    return {"relations": pd.DataFrame(relations)}
-
-
-def overlap_numbers(shared: xr.Dataset) -> dict[str, Any]:
+def _overlap(shared: xr.Dataset) -> dict[str, Any]:
     """Heads, how many are in exactly k categories, and the Jaccard index of every two categories."""
     names = shared["category"].values.tolist()
-    ends = [name for name in _JACCARD if name in shared]
+    indices = shared[[name for name in _JACCARD if name in shared]].reset_coords(drop=True)
+    pairs = indices.to_dataframe(dim_order=["category", "other"]).reset_index()
     heads = head_table(shared).to_dict("records")
     return {
         "heads": [
@@ -120,12 +105,7 @@ def overlap_numbers(shared: xr.Dataset) -> dict[str, Any]:
             for row in heads
         ],
         "shared": shared[["observed"]].reset_coords(drop=True).to_dataframe().reset_index(),
-        "overlap": [
-            {"category": name, "other": second}
-            | {end: np.asarray(shared[end].sel(category=name, other=second)).item() for end in ends}
-            for place, name in enumerate(names)
-            for second in names[place + 1 :]
-        ],
+        "overlap": pairs[pairs["category"].map(names.index) < pairs["other"].map(names.index)],
     }
 
 

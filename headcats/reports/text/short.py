@@ -16,6 +16,7 @@ from headcats.evidence.verdicts import INCONCLUSIVE
 from headcats.reports.text.answer import headline, left_open, names_of, resampled, shared_pairs, who_serves_what
 from headcats.reports.text.maps import count_findings, head_names, map_findings
 from headcats.results.finding import Finding, Short, Table, first_names, line, number_text, table
+from headcats.results.head_axes import cell_name
 from headcats.rules.rule import parse_rule
 
 
@@ -152,39 +153,25 @@ def _heads(result: MapResult) -> Table:
     return table("relations.heads", columns, rows, numeric=("relations", "heads"), title=title)
 
 
-def relation_numbers(result: MapResult) -> dict[str, xr.DataArray]:
-    """Numbers of every relation `(task)`, with the score from which a head passes, infinite where none does."""
+def _relations(result: MapResult) -> Table:
+    """Relations with the score from which a head passes, infinite where none does, and the head with the largest."""
     block, rule = result.block, result.spec.named_rule
     assert block is not None
     selection = checked_selection(block)
-    scores = block[selection.variable]
+    scores = block[selection.variable].transpose("task", "layer", "head")
     if rule is None and selection.threshold in block:
         least = block[selection.threshold]
     else:
         effects = scores.to_dataset(name="effect")
         least = block["task"].copy(data=(rule or parse_rule(selection.rule)).cutoffs(effects).effect)
-    return {
-        "relation": block["task"],
-        "category": block["category"],
-        **{column: block[name] for column, name in (("pairs", "n"), ("null", "null")) if name in block},
-        "threshold": least,
-        "heads": (scores >= least).sum(("layer", "head")),
-        "largest_score": scores.max(("layer", "head")),
-    }
-
-
-def _relations(result: MapResult) -> Table:
-    numbers, rows = relation_numbers(result), []
-    assert result.block is not None
-    variable = checked_selection(result.block).variable
-    shown = {name: digits for name, digits in (("pairs", 0), ("null", 2), ("threshold", 2)) if name in numbers}
-    for place, task in enumerate(numbers["relation"].values.tolist()):
-        score = result.block[variable].isel(task=place)
+    numbers = {"pairs": (block.get("n"), 0), "null": (block.get("null"), 2), "threshold": (least, 2)}
+    shown = {name: (values, digits) for name, (values, digits) in numbers.items() if values is not None}
+    n_heads = (scores >= least).sum(("layer", "head")).values
+    rows = []
+    for place, (task, score) in enumerate(zip(block["task"].values.tolist(), scores, strict=True)):
         layer, head = np.unravel_index(np.nanargmax(score.values), score.shape)
-        name = f"L{int(score['layer'][layer])}H{int(score['head'][head])}"
-        of = {column: values[place] for column, values in numbers.items()}
-        texts = [number_text(float(of[column]), digits) for column, digits in shown.items()]
-        largest = f"{name} {float(of['largest_score']):.2f}"
-        rows.append([str(task), str(of["category"].item()), *texts, str(int(of["heads"])), largest])
+        largest = f"{cell_name(int(score['layer'][layer]), int(score['head'][head]))} {float(score[layer, head]):.2f}"
+        texts = [number_text(values[place], digits) for values, digits in shown.values()]
+        rows.append([str(task), str(score["category"].item()), *texts, str(n_heads[place]), largest])
     columns = ["relation", "category", *shown, "heads", "largest score"]
     return table("relations.scores", columns, rows, numeric=columns[2:-1])
