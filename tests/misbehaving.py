@@ -66,9 +66,6 @@ class OnTask:
     positions = "last"
     options: ClassVar[dict[str, Any]] = {}
 
-    def work(self, model: Any, batch: Any, **options: Any) -> Any:
-        return behave("work", lambda model, batch: 1, model, batch)
-
     def memory_plan(self, model: Any, batch: Any, **options: Any) -> Any:
         return behave("memory_plan", lambda model, batch: None, model, batch)
 

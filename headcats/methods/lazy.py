@@ -125,7 +125,7 @@ def _class_doc(path: str) -> str | None:
 _DIMS = ("metric", "prompt", "layer", "head")
 # Members without which nothing can be run, by kind of method; `headcats.methods.method` describes them.
 _MEMBERS = {
-    "task": ("options", "on_part", "positions", "work", "memory_plan", "announce"),
+    "task": ("options", "on_part", "positions", "memory_plan", "announce"),
     "joint": ("options", "on_part", "parts", "join"),
 }
 

@@ -130,10 +130,10 @@ class Method(Protocol):
     `inputs` is a `SuiteInputs`. Of a method that judges one task at a time (kind "task") the parts are the tasks: it
     needs neither `parts` nor `join`, its `inputs` is a `TaskInputs`, it is told the `positions`, and it gives `patched
     (metric, prompt, layer, head)`, `clean` and `corrupted (metric, prompt)` in each metric's unit. What it has besides,
-    so that its time and memory are planned, are `positions`, `work`, `memory_plan` and `announce`, as `CausalMethod`
-    describes them. A part that raises a DataError is skipped, with the message. If the parts of a joint method differ
-    in duration, it may also have `work(inputs, part, **options)`, the work of a part in any unit (0 for all if the
-    first part does it for all), from which times are estimated.
+    so that its memory is planned, are `positions`, `memory_plan` and `announce`, as `CausalMethod` describes them. A
+    part that raises a DataError is skipped, with the message. If the parts of a joint method differ in duration, it
+    may also have `work(inputs, part, **options)`, the work of a part in any unit (0 for all if the first part does it
+    for all), from which times are estimated.
 
     Attributes:
         declaration: What the rest of headcats needs to know of it.

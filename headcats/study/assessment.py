@@ -200,13 +200,12 @@ def memory_plan(
     """
     available = budget(limit, *model.devices)
     path = path if is_replayable(model) else "hooked"
-    sweeps = {
-        (spec, batch.clean.shape, batch.corrupted.shape, batch.steps, work_of(spec, model, batch, path=path)): batch
+    plans = [
+        plan_of(spec, model, study, batch, budget=available, path=path)
         for task, specs in study.cells.items()
         for spec in specs
         for batch in preparation.batches(task.name, spec)
-    }
-    plans = [plan_of(spec, model, study, batch, budget=available, path=path) for (spec, *_), batch in sweeps.items()]
+    ]
     return max((sweep for sweep in plans if sweep), key=lambda sweep: sweep.peak, default=None)
 
 
@@ -224,11 +223,6 @@ def plan_of(
         **dict(spec.options),
     )
     return planned
-
-
-def work_of(spec: MethodSpec, model: HookedModel, batch: PromptBatch, *, path: str) -> int:
-    """Tokens times blocks that a method computes for a batch."""
-    return int(spec.method.work(model, batch, positions=spec.positions, path=path, **dict(spec.options)))
 
 
 def given_answers(

@@ -115,10 +115,6 @@ class AttributionPatch:
         )
         return join_batches(blocks)
 
-    def work(self, model: HookedModel, batch: PromptBatch, *, positions: str, path: str, ig_steps: int = 0) -> int:
-        """Forward passes, each with a backward pass that costs as much as two; of one metric, at any positions."""
-        return 3 * max(1, ig_steps) * model.n_layers * batch.continued("corrupted").rows.numel()
-
     def memory_plan(
         self,
         model: HookedModel,

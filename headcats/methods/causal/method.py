@@ -142,14 +142,6 @@ class CausalMethod:
 
         swept_sets(model, unit)
 
-    def work(
-        self, model: "HookedModel", batch: "PromptBatch", *, positions: str, path: str, unit: str = HEAD, **options: Any
-    ) -> int:
-        """Tokens times blocks that a sweep of a batch computes; as if at all positions where a role is not aligned."""
-        from headcats.methods.causal.on_task import sweep_work
-
-        return sweep_work(self.intervention, model, batch, positions=positions, path=path, unit=unit)
-
     def memory_plan(
         self,
         model: "HookedModel",

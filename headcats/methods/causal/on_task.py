@@ -101,17 +101,6 @@ def _matched_block(
     return block
 
 
-def sweep_work(
-    intervention: Intervention, model: HookedModel, batch: PromptBatch, *, positions: str, path: str, unit: str
-) -> int:
-    """See `CausalMethod.work`."""
-    base, n_layers, sets = batch.continued(intervention.base), model.n_layers, swept_sets(model, unit).sets
-    if path == "hooked":
-        return len(sets) * n_layers * base.rows.numel()
-    tokens = len(base) * (base.packed_length - _first_change(intervention, batch, positions))
-    return tokens * sum(n_layers - heads[0].layer for heads in sets)
-
-
 def sweep_memory(
     intervention: Intervention,
     model: HookedModel,
@@ -123,17 +112,12 @@ def sweep_memory(
     unit: str,
 ) -> MemoryPlan:
     """See `CausalMethod.memory_plan`."""
-    first = _first_change(intervention, batch, positions)
+    try:
+        first = first_change(intervention, batch, batch.positions(positions, of=intervention.base))
+    except DataError:  # a role is not aligned: planned as if at all positions
+        first = 0
     footprint = Footprint.of(Sizes.of(model), batch.continued(intervention.base), first=first, path=path)
     planned = plan(footprint, rows=len(swept_sets(model, unit).sets), budget=budget)
     # Not cut to the budget: so many reference prompts are run at a time.
     more = footprint.capture(ROWS) if intervention.uses_reference else 0
     return replace(planned, peak=planned.peak + more)
-
-
-def _first_change(intervention: Intervention, batch: PromptBatch, positions: str) -> int:
-    """First position that changes; 0 where a role is not aligned."""
-    try:
-        return first_change(intervention, batch, batch.positions(positions, of=intervention.base))
-    except DataError:
-        return 0
