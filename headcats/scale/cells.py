@@ -15,8 +15,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import Report
 from headcats.prompts.batch import PromptBatch
-from headcats.results.records import GivenAnswer
-from headcats.study.assessment import Measured, given_answers, measure
+from headcats.study.assessment import Measured, measure
 from headcats.study.references import References
 from headcats.study.scorer import Scored, TaskChecks
 from headcats.sweeps.runs import BaseRuns
@@ -97,13 +96,13 @@ class Assessment:
         """The task: it shares runs with no other call."""
         return self.task
 
-    def on(self, model: HookedModel, shared: Shared) -> tuple[Measured, tuple[GivenAnswer, ...]]:
+    def on(self, model: HookedModel, shared: Shared) -> Measured:
         """Metrics of its prompts, and a few answers where it is wrong."""
         with working_on(self.title):
             shared.register_items()
             runs = [BaseRuns(model, batch, limit=shared.memory) for batch in self.batches]
             measured = measure(shared.metrics[0], runs, self.scored)
-            return measured, given_answers(model, self.scored, measured.clean[1])
+            return measured._replace(answers=tuple(measured.answers))
 
     def halves(self) -> "list[Assessment]":
         """No pieces: unpatched runs cut themselves to the memory of the process that makes them."""

@@ -1,10 +1,8 @@
 """The tasks of a run on other processes: its cells, and how their pieces become blocks again."""
 
-import functools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from headcats.base.errors import MemoryLimitError
 from headcats.base.guard import is_built_in
@@ -14,7 +12,7 @@ from headcats.models.checks import Report
 from headcats.models.replay.record import is_replayable
 from headcats.prompts.batch import PromptBatch
 from headcats.results.block_schema import join_batches
-from headcats.results.records import GivenAnswer, TaskRecord
+from headcats.results.records import TaskRecord
 from headcats.scale.cells import Assessment, Cell, Shared, Workers
 from headcats.study.assessment import judge, plan_of
 from headcats.study.preparation import Preparation
@@ -71,30 +69,28 @@ class Spread(Here):
         self._assessed: dict[str, TaskRecord] = {}
 
     def memory_needed(self) -> str:
-        """See `Scorer`. Memory that is free here says nothing of workers: theirs is known where it is given."""
+        """See `Here`. Memory that is free here says nothing of workers: theirs is known where it is given."""
         return "" if self.memory is None else super().memory_needed()
 
     def assess(self, tasks: Sequence[str], advance: Advance) -> dict[str, TaskRecord]:
-        """See `Scorer`."""
+        """Entries of tasks in the manifest, by what workers measure."""
         calls = []
         for name in tasks:
             prepared = self.preparation.of(name)
             if prepared.problem:
-                self._assessed[name] = judge(self.study, prepared, None, given=functools.partial(_as_given, ()))
+                self._assessed[name] = judge(self.study, prepared, None)
                 advance(1, name)
             else:
                 calls.append(Assessment(name, self.preparation.batches(name), prepared.scored))
-        for call, (measured, answers) in self.workers.map(calls, shared=self._shared({})):
-            self._assessed[call.task] = judge(
-                self.study, self.preparation.of(call.task), measured, given=functools.partial(_as_given, answers)
-            )
+        for call, measured in self.workers.map(calls, shared=self._shared({})):
+            self._assessed[call.task] = judge(self.study, self.preparation.of(call.task), measured)
             advance(1, call.task)
         return {name: self._assessed[name] for name in tasks}
 
     def score(
         self, missing: Mapping[Task, Sequence[MethodSpec]], advance: Advance
     ) -> Iterator[tuple[Task, TaskRecord | Scored | dict[str, Report]]]:
-        """See `Scorer`; tasks as workers finish them."""
+        """See `Here`; tasks as workers finish them."""
         self.assess([task.name for task in missing if task.name not in self._assessed], lambda steps, label: None)
         left: dict[Task, list[MethodSpec]] = {}
         for task, specs in missing.items():
@@ -202,8 +198,3 @@ class Spread(Here):
             References(tasks, references.__getitem__, seed=study.seed, n_scored=n_scored.__getitem__),
             {key: item for key, item in items.items() if not is_built_in(getattr(item, "code", item))},
         )
-
-
-def _as_given(answers: tuple[GivenAnswer, ...], accuracy: Any) -> tuple[GivenAnswer, ...]:
-    """The answers that a worker has sent along, in place of asking the model of this process."""
-    return answers

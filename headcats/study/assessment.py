@@ -1,7 +1,7 @@
 """Before any head is scored: can the model do a task, what does it say instead, and what memory will sweeps take?"""
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -34,10 +34,14 @@ _PROMPT_END = 40
 
 
 class Measured(NamedTuple):
-    """Metrics of the unpatched runs of a task: the one that decides on the gap, accuracy and logit difference."""
+    """Metrics of the unpatched runs of a task: the one that decides on the gap, accuracy and logit difference.
+
+    `answers`, of a few prompts that the model gets wrong, may be made only when they are read.
+    """
 
     clean: Float[np.ndarray, "metric prompt"]
     corrupted: Float[np.ndarray, "metric prompt"]
+    answers: Iterable[GivenAnswer]
 
 
 def measure(metric: str, runs: Sequence[BaseRuns], scored: Sequence[PromptBatch]) -> Measured:
@@ -49,26 +53,15 @@ def measure(metric: str, runs: Sequence[BaseRuns], scored: Sequence[PromptBatch]
         )[:, order]
         for side in ("clean", "corrupted")
     )
-    return Measured(clean, corrupted)
+    return Measured(clean, corrupted, given_answers(runs[0].model, scored, clean[1]))
 
 
 def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRecord:
     """Entry of a task in the manifest, by runs of its prompts (see `judge`)."""
-    return judge(
-        study,
-        prepared,
-        None if prepared.problem else measure(study.metrics[0], runs, prepared.scored),
-        given=lambda accuracy: given_answers(runs[0].model, prepared.scored, accuracy),
-    )
+    return judge(study, prepared, None if prepared.problem else measure(study.metrics[0], runs, prepared.scored))
 
 
-def judge(
-    study: Study,
-    prepared: Prepared,
-    measured: Measured | None,
-    *,
-    given: Callable[[Float[np.ndarray, " prompt"]], tuple[GivenAnswer, ...]],
-) -> TaskRecord:
+def judge(study: Study, prepared: Prepared, measured: Measured | None) -> TaskRecord:
     """Entry of a task in the manifest; `measured` is None of one without prompts.
 
     Skipped: no prompt; a clean accuracy below `min_accuracy`, or a clean logit difference not clearly above
@@ -103,11 +96,11 @@ def judge(
             StatisticsWarning,
             stacklevel=3,
         )
-    metric, (clean, corrupted) = study.metrics[0], measured
+    metric, (clean, corrupted, wrong_answers) = study.metrics[0], measured
     items = np.array([item for batch in prepared.scored for item in batch.items])
     gap, low, high = interval = mean_interval(clean[0] - corrupted[0], items)
     refused_by, reason = _not_done(study, clean[1], clean[2], items)
-    answers = given(clean[1]) if reason else ()
+    answers = tuple(wrong_answers) if reason else ()
     if not prepared.task.needs_demonstrations:
         refused_by = "demonstrations"
         reason = "marked as solvable without demonstrations, so its corrupted prompts test nothing"
@@ -227,14 +220,14 @@ def plan_of(
 
 def given_answers(
     model: HookedModel, batches: Sequence[PromptBatch], accuracy: Float[np.ndarray, " prompt"]
-) -> tuple[GivenAnswer, ...]:
+) -> Iterator[GivenAnswer]:
     """Greedy continuations of the first prompts of `accuracy` 0, each of another query item, as long as the answers."""
     prompts = [(batch, row) for batch in batches for row in range(len(batch))]
     wrong: dict[str, tuple[PromptBatch, int]] = {}
     for (batch, row), right in zip(prompts, accuracy, strict=True):
         if not right:
             wrong.setdefault(batch.items[row], (batch, row))
-    return tuple(_given_answer(model, *prompt) for prompt in islice(wrong.values(), SHOWN))
+    return (_given_answer(model, *prompt) for prompt in islice(wrong.values(), SHOWN))
 
 
 def _given_answer(model: HookedModel, batch: PromptBatch, row: int) -> GivenAnswer:

@@ -28,7 +28,7 @@ from headcats.study.identity import conditions_since, fingerprint
 from headcats.study.output import Output, block_record
 from headcats.study.plan import Study
 from headcats.study.progress import Advance, PartsClock, progress_bar
-from headcats.study.scorer import Scored, Scorer
+from headcats.study.scorer import Here, Scored
 from headcats.study.skipped import report_skipped, report_skipped_parts
 from headcats.tasks.definition import Task
 
@@ -65,7 +65,7 @@ class MethodRun:
     A PlanError if the folder of the output holds a part of a joint method that was made from other tasks.
     """
 
-    def __init__(self, study: Study, output: Output, scorer: Scorer) -> None:
+    def __init__(self, study: Study, output: Output, scorer: Here) -> None:
         self.study = study
         self.output = output
         self.manifest = output.manifest

@@ -30,7 +30,7 @@ from headcats.study.plan import Study, check_methods, study_of
 from headcats.study.preparation import Preparation
 from headcats.study.progress import logged_where_nobody_watches
 from headcats.study.restore import check_same_suite
-from headcats.study.scorer import Here, Scorer
+from headcats.study.scorer import Here
 from headcats.study.skipped import advice
 from headcats.sweeps.descriptors.describing import describe_model, describe_prompts
 
@@ -128,7 +128,7 @@ def score_study(
     output: Output,
     options: StudyOptions,
     *,
-    scorer_of: Callable[..., Scorer] = Here,
+    scorer_of: Callable[..., Here] = Here,
 ) -> None:
     """Score what the output lacks, task by task and part by part; a NothingScoredError if no task is left."""
     output.manifest.checks["model"] = check_model(model)
@@ -143,7 +143,8 @@ def score_study(
     output.save_suite()
     methods.score(options.progress)
     _describe_heads(output, preparation)
-    _log_paths(output.manifest, [spec.label for spec in study.task_methods], options.path, before=before)
+    for line in paths_used(output.manifest, [spec.label for spec in study.task_methods], before=before):
+        _log.info("%s", line)
 
 
 def _describe_heads(output: Output, preparation: Preparation) -> None:
@@ -165,33 +166,7 @@ def _describe_heads(output: Output, preparation: Preparation) -> None:
     output.keep_descriptors(described if stored is None else join_descriptors(stored, described))
 
 
-def _log_paths(manifest: Manifest, labels: Sequence[str], path: str, *, before: Set[tuple[str, str]]) -> None:
-    for line in paths_used(manifest, labels, before=before):
-        _log.info("%s", line)
-    if path != "auto" and (unaffected := other_paths(manifest, labels, path)):
-        _log.warning(
-            "path=%r did nothing for %s: scored before by another path, or no sweep at all. Choose another folder to "
-            "score it that way.",
-            path,
-            ", ".join(unaffected),
-        )
-    for label in labels:
-        paths = [dict[str, None](), dict[str, None]()]
-        for task, other, record in manifest.cells():
-            if other == label and record.path:
-                paths[(task, label) in before][record.path] = None
-        new, earlier = paths
-        if new and earlier and ("hooked" in new) != ("hooked" in earlier):
-            _log.warning(
-                "%s has blocks by path %s of an earlier run, and by path %s of this one: they may differ in the last "
-                "digits. Choose one with path=...",
-                label,
-                " and ".join(earlier),
-                " and ".join(new),
-            )
-
-
-def paths_used(manifest: Manifest, labels: Sequence[str], *, before: Set[tuple[str, str]] = frozenset()) -> list[str]:
+def paths_used(manifest: Manifest, labels: Sequence[str], *, before: Set[tuple[str, str]]) -> list[str]:
     """One line per method and path: number of tasks and worst self-check; without the blocks told `before`."""
     checks: dict[tuple[str, str], list[str]] = defaultdict(list)
     for task, label, record in manifest.cells():
@@ -203,9 +178,3 @@ def paths_used(manifest: Manifest, labels: Sequence[str], *, before: Set[tuple[s
         + (f"; self-check {worst_check(of_tasks)}" if any(of_tasks) else "")
         for (label, path), of_tasks in checks.items()
     ]
-
-
-def other_paths(manifest: Manifest, labels: Sequence[str], path: str) -> list[str]:
-    """Labels with a block that was computed by another path."""
-    paths = {(label, record.path) for _, label, record in manifest.cells()}
-    return [label for label in labels if any(used not in ("", path) for name, used in paths if name == label)]

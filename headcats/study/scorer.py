@@ -4,7 +4,6 @@ import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import xarray as xr
 
@@ -51,25 +50,8 @@ class Scored:
         return cls(spec.label, block, refusal, time.monotonic() - started, device)
 
 
-class Scorer(Protocol):
-    """Scores cells of a study, each a method on a task; `preparation` has model, study and prompts."""
-
-    preparation: Preparation
-
-    def memory_needed(self) -> str:
-        """Line on the memory of the sweeps, "" where it is not known; an OptionError if the limit is too small."""
-
-    def assess(self, tasks: Sequence[str], advance: Advance) -> dict[str, TaskRecord]:
-        """Entries of tasks in the manifest."""
-
-    def score(
-        self, missing: Mapping[Task, Sequence[MethodSpec]], advance: Advance
-    ) -> Iterator[tuple[Task, "TaskRecord | Scored | dict[str, Report]"]]:
-        """For each task its entry; if it is not refused, then its blocks, and last the checks of the model."""
-
-
 class Here:
-    """The scorer of this process."""
+    """Scores cells of a study, each a method on a task, in this process; `preparation` has model, study and prompts."""
 
     memory_of = "Memory"
 
@@ -87,12 +69,12 @@ class Here:
         return self.preparation.study
 
     def memory_needed(self) -> str:
-        """See `Scorer`."""
+        """Line on the memory of the sweeps, "" where it is not known; an OptionError if the limit is too small."""
         sweep = memory_plan(self.model, self.study, self.preparation, limit=self.memory, path=self.path)
         return f"{self.memory_of}: {sweep.describe()}." if sweep else ""
 
     def assess(self, tasks: Sequence[str], advance: Advance) -> dict[str, TaskRecord]:
-        """See `Scorer`."""
+        """Entries of tasks in the manifest."""
         records = {}
         for name in tasks:
             with working_on(f"task {name!r}"):
@@ -103,7 +85,7 @@ class Here:
     def score(
         self, missing: Mapping[Task, Sequence[MethodSpec]], advance: Advance
     ) -> Iterator[tuple[Task, TaskRecord | Scored | dict[str, Report]]]:
-        """See `Scorer`; one task after the other."""
+        """For each task its entry; if it is not refused, then its blocks, and last the checks of the model."""
         for task, specs in missing.items():
             with working_on(f"task {task.name!r}"):
                 yield from ((task, made) for made in self._score_task(task, specs, advance))

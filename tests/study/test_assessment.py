@@ -114,7 +114,7 @@ def shifted(model):
 def test_it_is_the_greedy_continuation_of_the_first_wrong_prompts(model, shifted):
     accuracy = np.zeros(sum(map(len, shifted)))
     accuracy[0] = 1
-    given = given_answers(model, shifted, accuracy)
+    given = list(given_answers(model, shifted, accuracy))
     assert len(given) == SHOWN
     (batch,) = shifted
     for row, each in enumerate(given, start=1):
