@@ -12,7 +12,7 @@ import xarray as xr
 
 from headcats.base.errors import StatisticsWarning
 from headcats.categories.map_result import verdicts_of
-from headcats.categories.membership import categorize
+from headcats.categories.membership import categorize, head_table
 from headcats.categories.shared import overlap
 from headcats.demo.compiled import circuits, compiled_model, prompts, true_effects
 from headcats.demo.planted_model import planted_model
@@ -120,7 +120,8 @@ def _labelled(model: HookedModel, jobs: Jobs, labels: Mapping[str, str], out: Pa
         results = run(model, suite=suite, methods=[_METHOD], n_prompts=_PROMPTS, seed=seed, out=out, progress=False)
         members = overlap(categorize(score(results, method=_METHOD), rule=_RULE, min_tasks="half"))
         evidence = run_evidence(model, out)
-    found = _memberships(members)
+    heads = head_table(members)
+    found = set(heads.loc[heads["kind"] == "helping", ["head", "category"]].itertuples(index=False, name=None))
     planted = {(str(head), category) for head, job in jobs.items() for category in job.categories}
     exact = [
         head
@@ -133,7 +134,6 @@ def _labelled(model: HookedModel, jobs: Jobs, labels: Mapping[str, str], out: Pa
 
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    """No lines on progress."""
     log = logging.getLogger("headcats")
     before = log.level
     log.setLevel(logging.WARNING)
@@ -141,13 +141,6 @@ def _silent() -> Iterator[None]:
         yield
     finally:
         log.setLevel(before)
-
-
-def _memberships(members: xr.Dataset) -> set[tuple[str, str]]:
-    """Head and category of every member."""
-    chosen = members["member"].transpose("layer", "head", "category") == 1
-    names = members["category"].values
-    return {(f"L{layer}H{head}", str(names[of])) for layer, head, of in zip(*chosen.values.nonzero(), strict=True)}
 
 
 def _compiled() -> tuple[int, int, int]:

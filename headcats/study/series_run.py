@@ -26,10 +26,9 @@ from headcats.results.block_files import slug
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
 from headcats.results.manifest import Manifest
-from headcats.results.place import MANIFEST
 from headcats.results.records import ModelRecord
 from headcats.results.series import RevisionRecord, SeriesFolder, SeriesRecord
-from headcats.results.sources import moved_source, stored_source
+from headcats.results.sources import stored_source
 from headcats.results.suite_text import suite_tasks
 from headcats.results.writer import RUN, held_for_writing
 from headcats.study.identity import describe_differences, model_record
@@ -93,7 +92,11 @@ def run_series(
     if not folder.file.is_file():
         folder.read()  # refuses what is no folder for a series
     with held_for_writing(folder.path, by=RUN):
-        before = _before(folder)
+        try:
+            before = folder.read()
+        except DamagedFileError as error:
+            _log.warning("%s This run writes it again, with its own revisions.", error)
+            before = SeriesRecord()
         manifests = {record.name: _undamaged(folder.results(record).manifest_path) for record in before.revisions}
         scored = {name: manifest for name, manifest in manifests.items() if manifest is not None}
         for record in before.revisions:
@@ -120,27 +123,6 @@ def run_series(
         finally:
             folder.remove_if_empty()
     return load(options.out)
-
-
-def _before(folder: SeriesFolder) -> SeriesRecord:
-    """Read the list of a series; where it is damaged, make it again from the folders of its revisions."""
-    try:
-        return folder.read()
-    except DamagedFileError as error:
-        manifests = {path.parent: _undamaged(path) for path in sorted(folder.path.glob(f"*/{MANIFEST}"))}
-        records = [_rebuilt(results, manifest.model) for results, manifest in manifests.items() if manifest is not None]
-        names = ", ".join(record.name for record in records) or "none"
-        _log.warning("%s This run writes it again, with the revisions that are there: %s.", error, names)
-        return SeriesRecord().with_revisions(records)
-
-
-def _rebuilt(results: Path, model: ModelRecord) -> RevisionRecord:
-    """A revision as its own results know it."""
-    folder, source = results.name, moved_source(model.source, results, results.parent)
-    # A folder has the name of its revision as far as a file can have it: of a commit or tag, or of a local checkpoint.
-    known = filter(None, [model.revision, Path(model.source).name])
-    name = next((name for name in known if slug(name) == folder), folder)
-    return RevisionRecord(name, folder, source, model.revision, training_step(name), model.weights_hash)
 
 
 def _undamaged(path: Path) -> Manifest | None:
