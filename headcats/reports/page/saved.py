@@ -3,7 +3,6 @@
 Each carries the state of the results that it was made of; it is shown beside these alone.
 """
 
-import base64
 import functools
 import json
 import os
@@ -113,7 +112,7 @@ def saved_attention(run: RunResults) -> Saved[dict[str, Any]]:
             content = json.loads(json_content_of(read_file(file)))
             check_current(content, run.state([str(content.get("method"))]))
             for entry in content["categories"]:
-                saved.contents[str(entry["category"])] = _thumbnails(entry["thumbnails"])
+                saved.contents[str(entry["category"])] = entry["thumbnails"]
         return saved
     except StorageError as error:
         problem = without_place(error, folder)
@@ -122,22 +121,3 @@ def saved_attention(run: RunResults) -> Saved[dict[str, Any]]:
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         problem = "it is damaged: its entries are not those of attention"
     return Saved({}, {ATTENTION: problem})
-
-
-def _thumbnails(pictures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Thumbnails by head; an error for what would be no picture."""
-    for picture in pictures.values():
-        for side in (picture["clean"], picture["corrupted"]):
-            if len(base64.b64decode(side["shades"], validate=True)) != int(side["n"]) ** 2:
-                raise ValueError("a pattern is no square")
-            if not _are_looks(side["from"], side["looks"]):
-                raise ValueError("what the last token looks at is not as it was written")
-    return {str(head): dict(picture) for head, picture in pictures.items()}
-
-
-def _are_looks(token: Any, looks: Any) -> bool:
-    """True if these are a token, and tokens with their weights."""
-    return isinstance(token, str) and all(
-        isinstance(seen, str) and isinstance(weight, float | int) and not isinstance(weight, bool)
-        for seen, weight in looks
-    )
