@@ -52,7 +52,6 @@ class Manifest:
     """Task, or "model" -> what the checks of the model gave."""
     versions: dict[str, str] = field(default_factory=dict)
     """Versions of Python and of the packages whose numbers matter, threads, and precision of products of fp32."""
-    git_commit: str | None = None  # commit of headcats; None for an installed package
     created: str = ""  # time at which the folder was begun (ISO 8601, UTC)
 
     @classmethod

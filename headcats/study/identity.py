@@ -6,7 +6,6 @@ import hashlib
 import importlib.metadata
 import json
 import platform
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,6 @@ def new_manifest(model: HookedModel, study: Study, *, folder: Path | None = None
         model=model_record(model).with_sources(lambda source: stored_source(source, folder)),
         categories=category_records(study),
         versions=conditions(),
-        git_commit=_git_commit(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
 
@@ -97,14 +95,11 @@ def fingerprint(*parts: Any) -> str:
     return hashlib.blake2b(json.dumps(parts).encode("utf-8"), digest_size=16).hexdigest()
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages whose numbers matter."""
-    return {"python": platform.python_version(), "headcats": __version__, **_installed()}
-
-
 @functools.cache
-def _installed() -> dict[str, str]:
-    return {package: importlib.metadata.version(package) for package in _PACKAGES}
+def versions() -> Mapping[str, str]:
+    """Versions of Python and of the packages whose numbers matter."""
+    installed = {package: importlib.metadata.version(package) for package in _PACKAGES}
+    return {"python": platform.python_version(), "headcats": __version__, **installed}
 
 
 def conditions() -> dict[str, str]:
@@ -113,7 +108,7 @@ def conditions() -> dict[str, str]:
         precision = torch.get_float32_matmul_precision()
     except RuntimeError:  # set by the newer setting, of one backend
         precision = str(getattr(torch.backends.cuda.matmul, "fp32_precision", "unknown"))
-    return versions() | {"threads": str(torch.get_num_threads()), "fp32 products": precision}
+    return {**versions(), "threads": str(torch.get_num_threads()), "fp32 products": precision}
 
 
 def conditions_since(manifest: Manifest) -> dict[str, str]:
@@ -131,16 +126,3 @@ def changed_conditions(manifest: Manifest) -> list[str]:
         for name, now in conditions().items()
         if noted[name] not in ([], [now])
     ]
-
-
-def _git_commit() -> str | None:
-    """Commit of a checkout of headcats; None for an installed package."""
-    checkout = Path(__file__).resolve().parents[2]
-    if not (checkout / ".git").exists():
-        return None
-    command = ["git", "rev-parse", "HEAD"]
-    try:
-        git = subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=5, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return git.stdout.strip() if git.returncode == 0 else None

@@ -35,10 +35,6 @@ class References:
         """Make them anew, as prompts have changed."""
         self._made.clear()
 
-    def batches(self, task: str, kind: str) -> list[PromptBatch]:
-        """The prompts of a reference; none where the tasks leave none."""
-        return [batch for name in self.sources(task, kind) for batch in self.batches_of(name)]
-
     def sources(self, task: str, kind: str) -> tuple[str, ...]:
         """Tasks whose prompts a reference is made of; none for the kind ""."""
         if not kind:
@@ -51,7 +47,7 @@ class References:
         """
         key = ("" if kind == "suite" else task, kind)
         if key not in self._made:
-            if not (batches := self.batches(task, kind)):
+            if not (batches := [batch for name in self.sources(task, kind) for batch in self.batches_of(name)]):
                 raise DataError(
                     f"Task {task!r} leaves no prompts for the {kind!r} reference: it needs at least "
                     f"{LEAST_PROMPTS_PER_ROLE} beside the {self.n_scored(task)} that are scored. Run with a smaller "

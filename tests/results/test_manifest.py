@@ -45,7 +45,6 @@ def full_manifest():
         },
         checks={"a": {"hooks": {"floor": 0.5}}, "model": {"train_mode": False}},
         versions={"headcats": "0.1.0"},
-        git_commit="c",
         created="2026-01-01T00:00:00+00:00",
     )
 

@@ -111,10 +111,11 @@ def _ran(material: Material) -> Finding:
 
 def _joint(material: Material) -> Iterator[Finding]:
     """Methods whose numbers are no map of this kind."""
+    shown = None if material.joint is None else material.joint.method
     for label, block in material.run.joint_blocks.items():
         axes = [axis for axis in ("task", "dataset", "function", "seed") if axis in block.sizes]
         size = " x ".join(pluralize(block.sizes[axis], axis) for axis in axes) or line("answer.one_map")
-        yield line("answer.by_joint" if material.is_of(label) else "answer.joint", label=label, size=size)
+        yield line("answer.by_joint" if label == shown else "answer.joint", label=label, size=size)
 
 
 def _shown(result: MapResult, each: MapResult, place: int) -> MapShown:

@@ -67,10 +67,6 @@ class Material:
         """Tables of the map by scores: `scores`, `members`, `overlap` and their tests; {} without one."""
         return {} if self.scored is None else self.scored.tables
 
-    def is_of(self, label: str) -> bool:
-        """True if the page is of this joint method."""
-        return self.joint is not None and label == self.joint.method
-
     @cached_property
     def evidence(self) -> list[xr.DataTree]:
         """Saved tests of the very categories that are mapped: ablated at the last position, and at all."""

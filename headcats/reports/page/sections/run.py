@@ -57,7 +57,7 @@ def _details(material: Material) -> Iterator[Part]:
     yield Facts(tuple((name.replace("_", " "), value_text(value)) for name, value in plan.items()))
     yield from _methods(material)
     yield Heading("Versions")
-    yield _facts({**manifest.versions, "git commit": manifest.git_commit, "begun": manifest.created})
+    yield _facts({**manifest.versions, "begun": manifest.created})
 
 
 def _methods(material: Material) -> Iterator[Part]:

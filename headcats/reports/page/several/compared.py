@@ -11,7 +11,6 @@ from headcats.base.errors import DataError, HeadcatsError, StatisticsWarning
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import scored_map
-from headcats.evidence.comparison.agreement import agreement
 from headcats.evidence.comparison.revisions import course
 from headcats.evidence.comparison.runs import Runs
 from headcats.reports.text.comparison import Membership, memberships
@@ -46,11 +45,6 @@ class Compared:
     def members(self) -> dict[str, xr.Dataset]:
         """Run -> memberships of its map."""
         return {name: each.tables["members"] for name, each in self.maps.items()}
-
-    @cached_property
-    def agreement(self) -> xr.Dataset:
-        """Agreement of the runs (`hc.evidence.agreement`)."""
-        return agreement(self.members, sign=self.reading.sign)
 
     @cached_property
     def memberships(self) -> list[Membership]:

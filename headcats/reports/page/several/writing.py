@@ -10,6 +10,7 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.categories.map_spec import MapSpec
+from headcats.evidence.comparison.agreement import agreement
 from headcats.evidence.comparison.runs import Runs
 from headcats.figures.checkpoints import checkpoints
 from headcats.reports.page.markup import document
@@ -130,7 +131,7 @@ def _heads(compared: Compared, rows: Sequence[Membership]) -> Table:
 @section("Agreement")
 def agreement_of_runs(compared: Compared) -> Iterator[Part]:
     """Pairs of runs by category, and which heads all of them, or any, have."""
-    yield from agreement_findings(compared.agreement, {})
+    yield from agreement_findings(agreement(compared.members, sign=compared.reading.sign), {})
     yield from replicate_findings(compared.members, sign=compared.reading.sign)
 
 
