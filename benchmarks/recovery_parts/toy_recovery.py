@@ -1,26 +1,31 @@
 """Toys through the whole tool: sweep, score, categorize, overlap; and what came back of what was planted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import torch
 import xarray as xr
+from torch import Tensor
 
 import headcats as hc
 from headcats.demo.planted_model import planted_model
 from headcats.demo.planted_tasks import (
+    BOS,
     CATEGORIES,
     N_HEADS,
     N_LAYERS,
     NUMBERS,
+    ROLES,
     TASKS,
+    WORDS,
     Jobs,
     Kind,
     PlannedJobs,
     place,
-    toy_batch,
+    prompt_pairs,
 )
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
@@ -102,6 +107,27 @@ class Tally:
                 self.shared += 1
                 self.shared_right += int((found == served).all())
             self.suppressing_as_members += int(job.kind == "suppressing" and found.any())
+
+
+def toy_batch(task: str, *, n: int, seed: int) -> hc.PromptBatch:
+    """`prompt_pairs` as tokens."""
+    pairs, ids = prompt_pairs(task, n=n, seed=seed), {word: place for place, word in enumerate(WORDS)}
+
+    def tokens(texts: Iterable[str]) -> Tensor:
+        return torch.tensor([[ids[word] for word in text.split()] for text in texts])
+
+    return hc.PromptBatch(
+        clean=tokens(f"{WORDS[BOS]} {pair.clean}" for pair in pairs),
+        corrupted=tokens(f"{WORDS[BOS]} {pair.corrupted}" for pair in pairs),
+        answer=tokens(pair.answer for pair in pairs)[:, 0],
+        distractor=tokens(pair.distractor for pair in pairs)[:, 0],
+        keys=tuple(pair.key for pair in pairs),
+        items=tuple(pair.item for pair in pairs),
+        distractor_tasks=("blank",) * n,
+        labels=(ROLES,) * n,
+        corrupted_labels=(ROLES,) * n,
+        task=task,
+    )
 
 
 @dataclass(frozen=True)

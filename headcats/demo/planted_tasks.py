@@ -9,11 +9,7 @@ and blanks in corrupted ones. The query names the task and an answer (in corrupt
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-from torch import Tensor
-
 from headcats.models.head import Head
-from headcats.prompts.batch import PromptBatch
 from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import stream
 
@@ -33,7 +29,6 @@ WORDS = ("<bos>", "_", *(f"{task}{kind}{n}" for task in TASKS for kind, size in 
 
 FIRST_SLOT = 1
 NOISE_SLOTS = (FIRST_SLOT + len(TASKS), FIRST_SLOT + len(TASKS) + 1)
-LAST = NOISE_SLOTS[-1] + 1
 ROLES = ("bos", *(f"slot_{task}" for task in TASKS), "item_noise", "prompt_noise", "query")
 N_LAYERS, N_HEADS = 4, 8
 Kind = Literal["helping", "suppressing", "one task", "or", "and", "none"]
@@ -52,58 +47,34 @@ def first_words(task: str) -> tuple[int, int, int]:
     return first, first + N_ANSWERS, first + N_ANSWERS + N_NOISE_WORDS
 
 
-def toy_batch(task: str, *, n: int, seed: int) -> PromptBatch:
-    """`n` prompts of a task. Items come in turn, in random order, so the first prompts are those of a smaller batch.
+def prompt_pairs(task: str, *, n: int, seed: int) -> list[PromptPair]:
+    """`n` prompts of a task. Items come in turn, in random order, so the first prompts are those of a smaller list.
 
     An item has one answer and one distractor; several items share an answer.
     """
     draws = stream(seed, task, "toy prompts")
-    order = draws.permutation(n_items(task))
-    item_words = torch.from_numpy(draws.integers(N_NOISE_WORDS, size=len(order)))
-    item = torch.from_numpy(order[torch.arange(n).numpy() % len(order)])
-    prompt_words = torch.from_numpy(draws.integers(N_NOISE_WORDS, size=n))
-    answer = item % N_ANSWERS
-    distractor = (answer + 1 + item // N_ANSWERS) % N_ANSWERS
-    first_answer, first_noise, first_query = first_words(task)
-    clean, corrupted = torch.full((2, n, len(ROLES)), BLANK)
-    clean[:, 0] = corrupted[:, 0] = BOS
-    clean[:, FIRST_SLOT + NUMBERS[task]] = first_answer + answer
-    clean[:, NOISE_SLOTS[0]] = first_noise + item_words[item]
-    clean[:, NOISE_SLOTS[1]] = first_noise + prompt_words
-    clean[:, LAST], corrupted[:, LAST] = first_query + answer, first_query + distractor
-    return PromptBatch(
-        clean=clean,
-        corrupted=corrupted,
-        answer=first_answer + answer,
-        distractor=first_answer + distractor,
-        keys=tuple(f"{task} {number}" for number in range(n)),
-        items=tuple(f"item {number}" for number in item.tolist()),
-        distractor_tasks=("blank",) * n,
-        labels=(ROLES,) * n,
-        corrupted_labels=(ROLES,) * n,
-        task=task,
-    )
-
-
-def prompt_pairs(task: str, *, n: int, seed: int) -> list[PromptPair]:
-    """The prompts of `toy_batch` as text."""
-    batch = toy_batch(task, n=n, seed=seed)
-
-    def text(ids: Tensor) -> str:
-        return " ".join(WORDS[number] for number in ids.tolist())
-
-    return [
-        PromptPair(
-            key=batch.keys[row],
-            item=batch.items[row],
-            clean=text(batch.clean[row, 1:]),
-            corrupted=text(batch.corrupted[row, 1:]),
-            answer=f" {text(batch.answer[row : row + 1])}",
-            distractor=f" {text(batch.distractor[row : row + 1])}",
-            distractor_task="blank",
+    items = draws.permutation(n_items(task)).tolist()
+    item_noise = draws.integers(N_NOISE_WORDS, size=len(items)).tolist()
+    prompt_noise = draws.integers(N_NOISE_WORDS, size=n).tolist()
+    blanks = [WORDS[BLANK]] * (len(TASKS) + len(NOISE_SLOTS))
+    pairs = []
+    for row, noise in enumerate(prompt_noise):
+        item = items[row % len(items)]
+        answer = item % N_ANSWERS
+        distractor = (answer + 1 + item // N_ANSWERS) % N_ANSWERS
+        slots = [f"{task}a{answer}" if each == task else WORDS[BLANK] for each in TASKS]
+        pairs.append(
+            PromptPair(
+                key=f"{task} {row}",
+                item=f"item {item}",
+                clean=" ".join([*slots, f"{task}n{item_noise[item]}", f"{task}n{noise}", f"{task}q{answer}"]),
+                corrupted=" ".join([*blanks, f"{task}q{distractor}"]),
+                answer=f" {task}a{answer}",
+                distractor=f" {task}a{distractor}",
+                distractor_task="blank",
+            )
         )
-        for row in range(n)
-    ]
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -120,8 +91,8 @@ class Job:
     @property
     def tasks(self) -> tuple[str, ...]:
         """Tasks the head works in."""
-        own = tuple(task for task, category in TASKS.items() if category in self.categories)
-        return own[:1] if self.kind == "one task" else own
+        of_categories = tuple(task for task, category in TASKS.items() if category in self.categories)
+        return of_categories[:1] if self.kind == "one task" else of_categories
 
 
 Jobs = dict[Head, Job]
