@@ -51,20 +51,11 @@ app = typer.Typer(
 )
 
 
-def _version_text() -> str:
-    """headcats, transformer-lens and torch with their versions, without importing them."""
-    lines = [f"headcats {__version__}"]
-    for package in ("transformer-lens", "torch"):
-        try:
-            lines.append(f"{package} {importlib.metadata.version(package)}")
-        except importlib.metadata.PackageNotFoundError:
-            lines.append(f"{package} is not installed")
-    return "\n".join(lines)
-
-
 def _print_version(version: bool | None) -> None:
     if version:
-        typer.echo(_version_text())
+        typer.echo(f"headcats {__version__}")
+        for package in ("transformer-lens", "torch"):  # without importing them
+            typer.echo(f"{package} {importlib.metadata.version(package)}")
         raise typer.Exit()
 
 

@@ -13,20 +13,15 @@ from typer.core import TyperGroup
 
 from headcats.cli.console import warn
 
+_NAMES = (
+    "demo", "run", "validate", "plan", "map", "report", "figure", "compare", "evidence", "merge", "export", "push",
+    "list",
+)  # fmt: skip
 _ENDINGS: dict[str, str | None] = {
     "demo": "; the same command goes on",
     "run": None,
-    "validate": "",
-    "plan": "",
-    "map": "",
-    "report": "",
-    "figure": "",
-    "compare": "",
     "evidence": "; the same command goes on from what it has measured",
-    "merge": "",
-    "export": "",
     "push": "; the same command starts again",
-    "list": "",
 }
 """Command -> what follows "Stopped before the end", or None for one that says itself what it leaves."""
 
@@ -35,11 +30,11 @@ class Commands(TyperGroup):
     """A group whose commands are imported on demand: what one needs, not what all of them need."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings | {"commands": dict.fromkeys(_ENDINGS)})
+        super().__init__(**settings | {"commands": dict.fromkeys(_NAMES)})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command, made when it is looked up; None for an unknown name."""
-        if cmd_name in _ENDINGS and self.commands[cmd_name] is None:
+        if cmd_name in _NAMES and self.commands[cmd_name] is None:
             single = typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)
             single.command(cmd_name)(callback(cmd_name))
             self.commands[cmd_name] = typer.main.get_command(single)
@@ -49,7 +44,7 @@ class Commands(TyperGroup):
 def callback(name: str) -> Callable[..., None]:
     """The function behind a command: `NAME_command` of its module."""
     command: Callable[..., None] = getattr(importlib.import_module(f"headcats.cli.{name}"), f"{name}_command")
-    more = _ENDINGS[name]
+    more = _ENDINGS.get(name, "")
     if more is None:
         return command
 

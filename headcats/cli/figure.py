@@ -4,7 +4,6 @@ import inspect
 import json
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
@@ -34,13 +33,8 @@ _OF_MEMBERS = ("members", "overlap")
 _SET = "Option of the figure as NAME=VALUE, such as score=facilitation; repeatable."
 
 
-@dataclass(frozen=True)
-class Given:
-    """Table that a figure reads, its title, and the memberships for a figure that takes them, too."""
-
-    table: xr.Dataset
-    title: str
-    members: xr.Dataset | None = None
+_Given = tuple[xr.Dataset, dict[str, Any]]
+"""Table that a figure reads; and its `title`, with the `members` for a figure that takes them."""
 
 
 def figure_command(
@@ -81,17 +75,16 @@ def figure_command(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     figure_options = _figure_options(draw, name, options or [])
-    given = _table(folder, reads(draw), name, reading, method=method, positions=positions)
-    known = {"title": given.title} | ({} if given.members is None else {"members": given.members})
+    table, known = _table(folder, reads(draw), name, reading, method=method, positions=positions)
     taken = {key: value for key, value in known.items() if key in inspect.signature(draw).parameters}
-    file = write(draw(given.table, **(taken | figure_options)), destination)
+    file = write(draw(table, **(taken | figure_options)), destination)
     if as_json:
-        put({"figure": name, "file": file, "title": given.title})
+        put({"figure": name, "file": file, "title": known["title"]})
     else:
         tell([f"Wrote {file}"])
 
 
-def _table(folder: str, kind: str, name: str, reading: MapSpec, *, method: str | None, positions: str | None) -> Given:
+def _table(folder: str, kind: str, name: str, reading: MapSpec, *, method: str | None, positions: str | None) -> _Given:
     """Return the table that a figure reads of results, or of a series."""
     if kind == "revisions":
         runs = read_runs(folder, by="headcats figure")
@@ -101,16 +94,16 @@ def _table(folder: str, kind: str, name: str, reading: MapSpec, *, method: str |
             )
         refuse_unused(reading.options.keys() & {"effect", "sign"}, by=f"Figure {name!r}")
         course, reading = judge_training(runs, reading)
-        return Given(course, reading.title)
+        return course, {"title": reading.title}
     run = open_results(find_place(folder)).without_untried()
     if kind in _OF_MEMBERS and sorting_label(run, method) is not None:
         result = read_map(run, reading)
-        return Given(result.tables[kind], result.title)
+        return result.tables[kind], {"title": result.title}
     # A figure of an `importance` shows any score over layers and heads.
     block = joint_block(run, name, method=method, any_method=kind == "importance")
     if block is not None:
         refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
-        return Given(block, block_title(block))
+        return block, {"title": block_title(block)}
     if kind in EVIDENCE_TABLES:
         return _evidence_table(run, kind, name, reading, method=method, positions=positions)
     check_scored(run, method, by=f"Figure {name!r}")
@@ -120,7 +113,7 @@ def _table(folder: str, kind: str, name: str, reading: MapSpec, *, method: str |
 
 def _evidence_table(
     run: RunResults, table: str, name: str, reading: MapSpec, *, method: str | None, positions: str | None
-) -> Given:
+) -> _Given:
     """A table of the evidence that is saved in a results folder; `OptionError` where none is for these options."""
     refuse_unused(reading.options.keys() & {"sign", "rule", "min-tasks"}, by=f"Figure {name!r}")
     criteria = {"effect": reading.effect}
@@ -135,7 +128,8 @@ def _evidence_table(
         names = (None, options["method"], Label.parse(options["method"]).method)
         if method in names and all(value == str(options[key]) for key, value in criteria.items()):
             by = f"{options['method']}, {options['metric']}"
-            return Given(evidence[table].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}")
+            title = f"Held-out prompts, heads by {by}, model {options['model']}"
+            return evidence[table].to_dataset(), {"title": title}
     criteria |= {"method": method} if method is not None else {}
     place = place_of(run)
     raise OptionError(
@@ -145,7 +139,7 @@ def _evidence_table(
     )
 
 
-def _map_table(run: RunResults, table: str, name: str, reading: MapSpec) -> Given:
+def _map_table(run: RunResults, table: str, name: str, reading: MapSpec) -> _Given:
     reading = reading.resolve(run)
     note_control(reading.label.method)
     tables = kept_map(run, reading)
@@ -156,9 +150,10 @@ def _map_table(run: RunResults, table: str, name: str, reading: MapSpec) -> Give
     parameters = inspect.signature(lookup("figure", name)).parameters.values()
     takes_members = any(option.name == "members" and option.kind is option.KEYWORD_ONLY for option in parameters)
     if table == "scores" and not takes_members:
-        return Given(tables[table], reading.scores_title)
+        return tables[table], {"title": reading.scores_title}
     tell(not_judged(MapResult(reading, tables)))
-    return Given(tables[table], reading.title, tables["overlap"] if takes_members else None)
+    members = {"members": tables["overlap"]} if takes_members else {}
+    return tables[table], {"title": reading.title, **members}
 
 
 def _figure_options(draw: Callable[..., Any], name: str, texts: Sequence[str]) -> dict[str, Any]:

@@ -25,14 +25,16 @@ def command_option(of: Option) -> Any:
     """Return the type of a parameter of a command, as typer reads it; its value is None where it is not given."""
     default, text = unset_text(of), of.text.split(". ")[0].removesuffix(".")
     text += ", separated by commas" * (of.kind is list) + f"; default: {default}" * bool(default)
-    flags = of.flags or (f"--{of.name.replace('_', '-')}",)
-    written = typer.Option(*flags, help=f"{text}. {of.command}".rstrip())
+    written = typer.Option(f"--{of.name.replace('_', '-')}", help=f"{text}. {of.command}".rstrip())
     return Annotated[(str if of.kind is list else of.kind) | None, written]
 
 
 def takes_fields(*kinds: type, until: Stage = "run") -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the fields of classes of options; it gets those that are given as its first argument, by name."""
-    taken = [each for kind in kinds for each in options_of(kind, until)]
+    """Give a command the fields of classes of options; it gets those that are given as its first argument, by name.
+
+    Without `progress`, which is a flag of the command.
+    """
+    taken = [each for kind in kinds for each in options_of(kind, until) if each.name != "progress"]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
@@ -63,8 +65,6 @@ def split_names(text: str) -> list[str]:
 
 
 def _read(of: Option, value: Any) -> Any:
-    if of.kind is bool:
-        return of.flag_sets if value else None
     if value is None or of.kind is not list:
         return value
     # The path of a folder, which a revision may be, may hold spaces.

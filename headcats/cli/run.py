@@ -50,6 +50,7 @@ def run_command(
     attention: Annotated[
         bool, typer.Option("--attention/--no-attention", help="Save where the heads look, for the report.")
     ] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.")] = False,
     details: Details = False,
     as_json: AsJson = False,
 ) -> None:
@@ -78,7 +79,7 @@ def run_command(
     `sentences`; `files` (`report`, `map`, `attention`). With `--revisions` those of `headcats map --json` for a
     series; with `--shard` `folder`, `shard` and `blocks` (task and method) alone.
     """
-    options = settings(study_file, given, preset_name=preset)
+    options = settings(study_file, given | ({"progress": False} if quiet else {}), preset_name=preset)
     chosen = check_names(options)
     # Its files are not read again.
     options |= {"suite": chosen, "methods": list(options.get("methods") or methods_of_suite(chosen))}

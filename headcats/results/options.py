@@ -28,17 +28,14 @@ def option(
     unset: str = "",
     check: Callable[[str, Any], None] | None = None,
     command: str = "",
-    flags: tuple[str, ...] = (),
-    flag_sets: bool = True,
 ) -> T:
     """Return a field of a class of options; the class docstring describes it, in the first sentence for `--help`.
 
     `stage` takes it first, None takes what `unset` says, `check` raises an OptionError for a name and a value out of
-    range, `command` adds to `--help`, `flags` replace `--name-of-field`, and `flag_sets` is what a flag of True or
-    False sets.
+    range, and `command` adds to `--help`.
     """
-    about = {"unset": unset, "check": check, "command": command, "flags": flags, "flag_sets": flag_sets}
-    made: T = field(default=default, metadata=about | {"stage": stage})
+    about = {"stage": stage, "unset": unset, "check": check, "command": command}
+    made: T = field(default=default, metadata=about)
     return made
 
 
@@ -54,8 +51,6 @@ class Option:
     unset: str
     check: Callable[[str, Any], None] | None
     command: str
-    flags: tuple[str, ...]
-    flag_sets: bool
 
     @property
     def members(self) -> tuple[Any, ...]:

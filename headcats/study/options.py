@@ -141,14 +141,7 @@ class StudyOptions(_Checked, PlanOptions):
     path: str = option("auto", "validate")
     memory: str | int | None = option(None, "validate", unset="half of what is free")
     out: str | os.PathLike[str] | None = option(None, "run", command="Default: results/MODEL-SUITE.")
-    progress: bool | None = option(
-        None,
-        "run",
-        unset="where somebody is there to see it",
-        command="--quiet shows none.",
-        flags=("--quiet", "-q"),
-        flag_sets=False,
-    )
+    progress: bool | None = option(None, "run", unset="where somebody is there to see it")
     shard: Share | None = option(None, "run", command="Its folder is OUT/shard-i-of-n, without pages.")
     cluster: Elsewhere | None = option(
         None,
