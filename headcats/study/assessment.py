@@ -152,13 +152,6 @@ def _rows(task: Task, *, n_used: int) -> DropCounts:
     return replace(counts, kept=n_used, dropped={**counts.dropped, NOT_USED: counts.kept - n_used})
 
 
-def assess_prompts(preparation: Preparation, task: str, *, limit: str | int | None) -> TaskRecord:
-    """Assess a task on runs of its prompts that are made for it alone."""
-    prepared = preparation.of(task)
-    runs = [BaseRuns(preparation.model, batch, limit=limit) for batch in preparation.batches(task)]
-    return assess(preparation.study, prepared, runs)
-
-
 def _not_done(
     study: Study,
     accuracy: Float[np.ndarray, " prompt"],

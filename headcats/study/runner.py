@@ -10,7 +10,7 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.base.errors import DataError, NothingScoredError, OptionError, pluralize, shown
+from headcats.base.errors import NothingScoredError, OptionError, pluralize, shown
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
@@ -31,7 +31,6 @@ from headcats.study.preparation import Preparation
 from headcats.study.progress import logged_where_nobody_watches
 from headcats.study.restore import check_same_suite
 from headcats.study.scorer import Here
-from headcats.study.skipped import advice
 from headcats.sweeps.descriptors.describing import describe_model, describe_prompts
 
 _log = logging.getLogger("headcats")
@@ -100,8 +99,7 @@ def run(model: Any, options: StudyOptions) -> xr.DataTree:
             score_study(adapted, study, output, options, scorer_of=scorer_of)
         except NothingScoredError as error:
             if options.shard is None:
-                records = output.manifest.tasks
-                raise DataError(f"{error}{advice(adapted, study, records, refused_by=error.refused_by)}") from None
+                raise
             # That its tasks are skipped is what this part of the study gives.
             _log.warning("%s", error)
         if options.shard is not None:

@@ -15,7 +15,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.checks import Report, check_clean_unchanged, check_hooks, check_residual
 from headcats.prompts.batch import PromptBatch
 from headcats.results.records import TaskRecord
-from headcats.study.assessment import assess, assess_prompts, memory_plan
+from headcats.study.assessment import assess, memory_plan
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.study.progress import Advance
@@ -78,7 +78,8 @@ class Here:
         records = {}
         for name in tasks:
             with working_on(f"task {name!r}"):
-                records[name] = assess_prompts(self.preparation, name, limit=self.memory)
+                runs = [BaseRuns(self.model, batch, limit=self.memory) for batch in self.preparation.batches(name)]
+                records[name] = assess(self.study, self.preparation.of(name), runs)
             advance(1, name)
         return records
 

@@ -1,29 +1,22 @@
-"""Tasks and methods that a run skips, those that are less sure, and suites that the model can do something of."""
+"""Tasks and methods that a run skips, and those that are less sure."""
 
 import logging
 import re
-import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from headcats.base.errors import DataError, HeadcatsError, HeadcatsWarning, NothingScoredError, pluralize
-from headcats.base.registry import names as registered_names
-from headcats.models.adapter import HookedModel
-from headcats.results.declaration import default_methods
+from headcats.base.errors import DataError, NothingScoredError, pluralize
 from headcats.results.finding import first_names
 from headcats.results.manifest import Manifest
 from headcats.results.records import MethodRecord, TaskRecord
-from headcats.study.assessment import assess_prompts
-from headcats.study.plan import REFERENCE_PROMPTS, Study, plan
+from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.preparation import Preparation
-from headcats.tasks.definition import Task
-from headcats.tasks.suites import Suite, suite
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _log = logging.getLogger("headcats")
-_PROMPTS = 8
-_TASKS = 4
-"""Tried of each other suite, of different categories as far as there are any."""
+OTHER_SUITES = (
+    "\n`headcats list suites` names other suites, and `headcats validate --suite NAME` says what a model can do of one."
+)
 
 
 def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -> None:
@@ -35,7 +28,8 @@ def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -
     lines = "\n".join(f"  {name}: {reason}{_dropped(records[name])}{given[name]}" for name, reason in reasons.items())
     if len(reasons) == len(names) and not study.joint_methods:
         raise NothingScoredError(
-            f"No task of suite {study.suite.name!r} can be scored on {preparation.model.name!r}:\n{lines}",
+            f"No task of suite {study.suite.name!r} can be scored on {preparation.model.name!r}:\n{lines}"
+            f"{advice_on_gaps(records) or OTHER_SUITES}",
             refused_by=tuple(records[name].refused_by for name in reasons),
         )
     scored = [name for name in names if name not in reasons]
@@ -68,8 +62,7 @@ def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -
         )
     report_shares(preparation, {name: records[name] for name in scored})
     if reasons:
-        advice = advice_on_gaps(records)
-        _log.warning("%d of %d tasks are skipped:\n%s%s", len(reasons), len(names), lines, advice)
+        _log.warning("%d of %d tasks are skipped:\n%s%s", len(reasons), len(names), lines, advice_on_gaps(records))
     blocks = [cell for cell in manifest.cells() if cell[0] in names]
     refused: dict[tuple[str, str], list[str]] = {}
     for name, label, record in blocks:
@@ -162,41 +155,3 @@ def _given_answers(record: TaskRecord) -> str:
     """Text on what the model says instead, behind the reason why a task is skipped."""
     answers = [f"to {each.prompt!r} {each.given!r}, not {each.expected!r}" for each in record.given_answers]
     return f". It answers {'; '.join(answers)}" if answers else ""
-
-
-def advice(model: HookedModel, study: Study, records: Mapping[str, TaskRecord], *, refused_by: Iterable[str]) -> str:
-    """A line for a model that can do no task: how these are measured all the same, or which other suites it can do."""
-    return advice_on_gaps(records) or advice_on_suites(model, study, refused_by=refused_by)
-
-
-def advice_on_suites(model: HookedModel, study: Study, *, refused_by: Iterable[str]) -> str:
-    """A line on the other suites of which the model can do a task, tried on a few prompts.
-
-    "" where it is not words or ability that this suite takes too much of (see `TaskRecord.refused_by`).
-    """
-    if study.answers == "single" or not {"prompts", "min_accuracy"}.issuperset(refused_by):
-        return ""
-    others = [name for name in registered_names("suite") if name not in (study.suite.name, study.suite.source)]
-    doable = [name for name in others if _can_do_some(name, model, study)]
-    if not doable:
-        return f"\nOn {_PROMPTS} prompts of up to {_TASKS} tasks of each, it can do none of {', '.join(others)} either."
-    return f"\nIt can do tasks of {', '.join(doable)}: try --suite {doable[0]} (suite={doable[0]!r})."
-
-
-def _can_do_some(name: str, model: HookedModel, study: Study) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HeadcatsWarning)
-        try:
-            chosen = suite(name)
-            methods = default_methods()[:1]
-            tried = plan(suite=chosen, methods=methods, n_prompts=_PROMPTS, seed=study.seed)
-            preparation = Preparation(model, tried.changed(template=study.template))
-            return any(not assess_prompts(preparation, task.name, limit=None).refusal for task in _varied(chosen))
-        except HeadcatsError:
-            return False  # a suite that cannot be made, or a template that the tokenizer cannot write
-
-
-def _varied(chosen: Suite) -> list[Task]:
-    """A few tasks: the first of each category, then the others."""
-    firsts = {task.category: task for task in reversed(chosen.tasks)}
-    return sorted(chosen.tasks, key=lambda task: firsts[task.category] is not task)[:_TASKS]

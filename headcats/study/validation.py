@@ -13,14 +13,14 @@ from headcats.models.loading import load_model
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.tokens import bos_of, token_texts, written_front
 from headcats.results.records import LONG_ANSWER, TaskRecord
-from headcats.study.assessment import assess_prompts, memory_plan
 from headcats.study.distractors import settle_distractors
 from headcats.study.method_run import suite_inputs
 from headcats.study.options import StudyOptions, takes_options
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import Study, check_methods, study_of
 from headcats.study.preparation import Preparation, Prepared
-from headcats.study.skipped import advice, report_shares
+from headcats.study.scorer import Here
+from headcats.study.skipped import OTHER_SUITES, advice_on_gaps, report_shares
 
 _log = logging.getLogger("headcats")
 
@@ -33,21 +33,22 @@ def validate(model: Any, options: StudyOptions) -> dict[str, dict[str, Any]]:
     one, where a method that reads answers is run and none that scores task by task. How much memory the run takes at
     most is logged. Arguments and errors are those of `hc.run`.
     """
-    memory, path, study = options.memory, options.path, study_of(options)
+    study = study_of(options)
     adapted: HookedModel = load_model(model)
     study = with_own_template(study, adapted)
     check_methods(study, adapted)
     check_model(adapted)
     preparation, inputs, probe = Preparation(adapted, study), suite_inputs(adapted, study), _probe(study)
+    scorer = Here(preparation, path=options.path, memory=options.memory)
     spoken = [task for task in study.tasks if probe is not None and task.exact is not None]
     prompted = [task.name for task in study.tasks if task not in spoken]
     seconds: dict[str, float] = {}
 
     def assess_tasks(names: Iterable[str]) -> dict[str, TaskRecord]:
-        records = {}
+        records: dict[str, TaskRecord] = {}
         for name in names:
             started = time.monotonic()
-            records[name] = assess_prompts(preparation, name, limit=memory)
+            records |= scorer.assess([name], lambda steps, label: None)
             seconds[name] = round(time.monotonic() - started, 3)
         return records
 
@@ -70,13 +71,11 @@ def validate(model: Any, options: StudyOptions) -> dict[str, dict[str, Any]]:
                 entry["long_answers"] = n_long
         entries[task.name] = entry | {"seconds": seconds[task.name]}
     report_shares(preparation, {name: record for name, record in records.items() if not record.refusal})
-    if study.task_methods and (sweep := memory_plan(adapted, study, preparation, limit=memory, path=path)):
-        _log.info("Memory: %s.", sweep.describe())
+    if study.task_methods and (sweeps := scorer.memory_needed()):
+        _log.info("%s", sweeps)
     if all(entry["refusal"] for entry in entries.values()):
-        # Of a task that is answered in sentences: it is refused for its answers.
-        refused_by = [entry.get("refused_by", "prompts") for entry in entries.values()]
-        if more := advice(adapted, study, records, refused_by=refused_by):
-            _log.warning("No task of suite %r can be scored on %r.%s", study.suite.name, adapted.name, more)
+        advice = advice_on_gaps(records) or OTHER_SUITES
+        _log.warning("No task of suite %r can be scored on %r.%s", study.suite.name, adapted.name, advice)
     return entries
 
 

@@ -98,11 +98,7 @@ def test_where_no_head_can_be_judged_the_reason_is_there(headcats):
     assert (drawn.code, "No head" in drawn.text) == (0, False)
 
 
-def test_where_nothing_can_be_scored_validate_ends_with_3_and_a_run_with_2(
-    headcats, counting_model_folder, monkeypatch
-):
-    # Advice on other suites takes long: study/test_skipped.py.
-    monkeypatch.setattr("headcats.study.skipped._can_do_some", lambda *given, **options: False)
+def test_where_nothing_can_be_scored_validate_ends_with_3_and_a_run_with_2(headcats, counting_model_folder):
     refused = ["--model", counting_model_folder, *QUICK, "--tasks", "shifted", "--json"]
     done = headcats("validate", *refused)
     assert done.code == 3

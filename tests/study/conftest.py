@@ -9,12 +9,6 @@ from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
 
 
-@pytest.fixture(autouse=True)
-def _no_other_suites(monkeypatch):
-    """No advice on other suites where a model can do no task: all of them would be tried."""
-    monkeypatch.setattr("headcats.study.skipped.registered_names", lambda kind: [])
-
-
 @pytest.fixture(scope="session")
 def model_folder(counting_model_folder):
     """The counting model as a folder on disk."""
