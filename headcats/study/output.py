@@ -182,11 +182,6 @@ class Output:
             self.folder.write_descriptors(self._signed(descriptors))
             self._write_manifest(self.folder)
 
-    def list_descriptors(self) -> None:
-        """Write the manifest where it does not list them: a run was stopped between the two."""
-        if self.folder is not None and self.folder.descriptors_path.name not in self.manifest.beside:
-            self._write_manifest(self.folder)
-
     def save_manifest(self) -> None:
         """Write the manifest, unless nothing is scored: a run whose tasks are all skipped leaves no folder."""
         manifest = self.manifest
@@ -198,11 +193,6 @@ class Output:
     def save_unscored(self) -> None:
         """Write the manifest even if nothing is scored: a series and a merge tell that from a run still to come."""
         if self.folder is not None:
-            self._write_manifest(self.folder)
-
-    def save_suite(self) -> None:
-        """Put the suite into a folder that holds another one or none, even if this run then finds nothing to do."""
-        if self.folder is not None and self.folder.manifest_path.exists() and self.stored_suite != self.suite:
             self._write_manifest(self.folder)
 
     def _write_manifest(self, folder: ResultsFolder) -> None:

@@ -138,7 +138,6 @@ def score_study(
         # Of a larger suite, the sources of known tasks may be others.
         for task, record in output.manifest.tasks.items():
             output.manifest.tasks[task] = replace(record, **source_fields(study, task))
-    output.save_suite()
     methods.score(options.progress)
     _describe_heads(output, preparation)
     for line in paths_used(output.manifest, [spec.label for spec in study.task_methods], before=before):
@@ -154,7 +153,8 @@ def _describe_heads(output: Output, preparation: Preparation) -> None:
     names = [task.name for task in tasks if task.name not in done and task.name in records]
     missing = [name for name in names if not records[name].refusal]
     if stored is not None and not missing:
-        output.list_descriptors()
+        # Nothing may have been scored, and the folder hold another suite, or descriptors that no manifest lists.
+        output.save_manifest()
         return
     described, paths = describe_model(model, seed=study.seed)
     if missing:
