@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from headcats.categories.head_roles import head_roles
 from headcats.categories.map_result import CategoryHeads, MapResult, verdicts_of
 from headcats.categories.membership import SETTLED
 from headcats.categories.outcome import IN, NOT_JUDGED, UNDECIDED, outcomes
 from headcats.evidence.findings import coincidences
 from headcats.evidence.relabelling import ALPHA
 from headcats.evidence.verdicts import VERDICTS
-from headcats.reports.text.roles import roles
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, first_names, line
 from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
@@ -75,6 +75,7 @@ def headline(result: MapResult) -> Iterator[Finding]:
 def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Finding]:
     """Name heads in several categories, and heads in one with the number of others in which they are undecided."""
     sets, names = groups(overlap), overlap["category"].values.tolist()
+    marked_kind = kind if kind == "suppressing" else None
     shared = [group for group in sets if len(group.categories) > 1]
     if shared:
         n_more = sum(len(group.heads) for group in shared[1:])
@@ -82,7 +83,7 @@ def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Find
             "answer.shared",
             heads=_named(shared[0].heads),
             n=len(shared[0].heads),
-            kind=_kind(kind),
+            kind=marked_kind,
             categories=_categories(shared[0].categories),
             more=line("answer.more_shared", n=n_more) if n_more else None,
         )
@@ -97,7 +98,7 @@ def who_serves_what(overlap: xr.Dataset, kind: str = "helping") -> Iterator[Find
     if counted:
         more = line("answer.more_categories", n=len(counted) - NAMED) if len(counted) > NAMED else None
         id = "answer.one_in_all" if len(names) == 1 else "answer.one"
-        yield line(id, kind=_kind(kind), categories=counted[:NAMED], more=more)
+        yield line(id, kind=marked_kind, categories=counted[:NAMED], more=more)
 
 
 def names_of(category: CategoryHeads, most: int) -> str:
@@ -116,6 +117,14 @@ def undecided_in(n: int) -> Finding | None:
 def certainty(result: MapResult) -> Iterator[Finding]:
     """Count memberships that hold, and shared heads where other labels give others; say what members do."""
     yield from (*resampled(result), *shared_pairs(result), *roles(result))
+
+
+def roles(result: MapResult) -> Iterator[Finding]:
+    """Say what members do, where a descriptor is far out; nothing without any."""
+    if described := head_roles(result.overlap):
+        named = [line("answer.role", **role._asdict()) for role in described[:NAMED]]
+        more = line("answer.more_roles", n=len(described) - NAMED) if len(described) > NAMED else None
+        yield line("answer.roles", heads=named, more=more)
 
 
 def resampled(result: MapResult) -> Iterator[Finding]:
@@ -269,10 +278,8 @@ def other_tests(result: MapResult) -> Iterator[Finding]:
 
 
 def _agreeing(result: MapResult) -> list[str]:
-    if not result.inside.any():
-        return []
-    same = [each for each in result.others if each.names_too(result).sum() == result.inside.sum() == each.inside.sum()]
-    return [each.name for each in same if not each.not_judged]
+    n, others = result.inside.sum(), [each for each in result.others if not each.not_judged]
+    return [each.name for each in others if each.names_too(result).sum() == each.inside.sum() == n > 0]
 
 
 def _verdicts(given: Mapping[str, str], result: MapResult) -> Iterator[Finding]:
@@ -290,7 +297,3 @@ def _categories(names: Sequence[str]) -> Finding:
 def _named(heads: Sequence[str], n_undecided: int = 0) -> Finding:
     id, doubt = "answer.heads" if len(heads) <= NAMED else "answer.many_heads", undecided_in(n_undecided)
     return line(id, heads=list(heads), n=len(heads), doubt=doubt)
-
-
-def _kind(sign: str) -> str | None:
-    return sign if sign == "suppressing" else None

@@ -9,6 +9,7 @@ import xarray as xr
 
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, outcomes
 from headcats.evidence.comparison.runs import TASKS, Runs
+from headcats.reports.text.maps import pairwise
 from headcats.results.finding import (
     Finding,
     Short,
@@ -39,16 +40,8 @@ def method_findings(agreement: xr.Dataset) -> Iterator[Finding]:
 
 
 def _method_matrix(agreement: xr.Dataset, group: str) -> Table:
-    n = agreement.sizes["method"]
-    rows = [
-        [
-            str(row + 1),
-            *(_method_cell(agreement.isel(method=row, other=column)) for column in range(row)),
-            *[""] * (n - 1 - row),
-        ]
-        for row in range(1, n)
-    ]
-    columns = ["", *map(str, range(1, n))]
+    numbers = [str(place + 1) for place in range(agreement.sizes["method"])]
+    columns, rows = pairwise(agreement, "method", numbers, _method_cell)
     return table("methods.matrix", columns, rows, numeric=columns[1:], group=group)
 
 

@@ -1,6 +1,6 @@
 """Findings of a category map: its heads, how sure they are, what categories share, and what the data can reach."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,12 +10,10 @@ from headcats.base.errors import pluralize
 from headcats.categories.differences import LEAST_SOURCES
 from headcats.categories.map_result import MapResult
 from headcats.categories.membership import SETTLED, head_table
-from headcats.reports.text.answer import shared_pairs
-from headcats.reports.text.roles import roles
+from headcats.reports.text.answer import roles, shared_pairs
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import (
     Finding,
-    by_category,
     first_names,
     line,
     note,
@@ -120,13 +118,21 @@ def count_findings(shared: xr.Dataset) -> Iterator[Finding]:
 
 def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
     names = shared["category"].values.tolist()
-    if len(names) < 2 or not shared["jaccard"].notnull().any():
-        return
-    rows = []
-    for place, (name, row) in enumerate(by_category(shared)):
-        cells = [with_interval(row.sel(other=column), "jaccard") for column in names[:place]]
-        rows.append([name, *cells, *[""] * (len(names) - 1 - place)])
-    yield table("map.jaccard", ["", *names[:-1]], rows[1:], numeric=names)
+    if len(names) > 1 and shared["jaccard"].notnull().any():
+        columns, rows = pairwise(shared, "category", names, lambda pair: with_interval(pair, "jaccard"))
+        yield table("map.jaccard", columns, rows, numeric=names)
+
+
+def pairwise(
+    pairs: xr.Dataset, dim: str, names: Sequence[str], cell: Callable[[xr.Dataset], str]
+) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows of a table of what `cell` says of pairs along `dim` and `other`, each pair once."""
+    n = len(names)
+    rows = [
+        [names[i], *(cell(pairs.isel({dim: i, "other": j})) for j in range(i)), *[""] * (n - 1 - i)]
+        for i in range(1, n)
+    ]
+    return ["", *names[:-1]], rows
 
 
 def _reach(scores: xr.Dataset, sign: str) -> Iterator[Finding]:
@@ -163,15 +169,10 @@ def _share(shares: np.ndarray, needed: str, control: str) -> Finding:
 
 def difference_table(tested: xr.Dataset) -> Iterator[Finding]:
     """For every pair of categories the number of heads that differ, and the largest differences by name."""
-    names = tested["category"].values.tolist()
-    if not tested["n_different"].notnull().any():
-        return
-    rows = []
-    for place, (name, row) in enumerate(by_category(tested)):
-        pairs = [_cell(row.sel(other=other), tested.attrs["alpha"]) for other in names[:place]]
-        rows.append([name, *pairs, *[""] * (len(names) - 1 - place)])
-    yield table("map.differences", ["", *names[:-1]], rows[1:])
-    yield line("map.differences_meaning", alpha=tested.attrs["alpha"], needed=LEAST_SOURCES)
+    if tested["n_different"].notnull().any():
+        names, alpha = tested["category"].values.tolist(), tested.attrs["alpha"]
+        yield table("map.differences", *pairwise(tested, "category", names, lambda pair: _cell(pair, alpha)))
+        yield line("map.differences_meaning", alpha=alpha, needed=LEAST_SOURCES)
 
 
 def _cell(pair: xr.Dataset, alpha: float) -> str:
