@@ -163,25 +163,20 @@ def put(content: Any) -> None:
 
 def plain(value: Any) -> Any:
     """A value as JSON has it; NaN, infinities and missing values are None, a pandas table is a list of rows."""
-    if value is None or isinstance(value, bool):
-        return value
+    if isinstance(value, xr.Dataset):
+        value = value.to_dict()
+    elif isinstance(value, pd.DataFrame):
+        value = value.to_dict("records")
+    elif hasattr(value, "tolist"):
+        value = value.tolist()
+    if value is None or value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
+        return None
     if isinstance(value, str | Path):
         return str(value)
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    # A dataset is a mapping, too.
-    if isinstance(value, xr.Dataset):
-        return plain(value.to_dict())
-    if isinstance(value, pd.DataFrame):
-        return [plain(row) for row in value.to_dict("records")]
+    if isinstance(value, bool | int | float):
+        return value
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if value is pd.NA:
-        return None
     if isinstance(value, Iterable):
         return [plain(entry) for entry in value]
     raise TypeError(f"Expected numbers, texts, lists, mappings or tables; got a {type(value).__name__}.")

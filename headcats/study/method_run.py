@@ -4,11 +4,10 @@ Methods that score one task at a time go through the tasks together, as they sha
 the workers of a cluster; joint methods follow, one after the other.
 """
 
-import functools
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -185,23 +184,30 @@ class MethodRun:
             tell = None if progress is False else _log.info
             clock = PartsClock(spec.label, work, total=len(fingerprints), tell=tell)
             advance(_STEPS * (len(fingerprints) - len(work)), spec.label)
-            for part, scored in self._scored_parts(spec, work, advance, clock):
+            for part in work:
+                clock.begin()
+                scored = self._scored_part(spec, part, advance, clock)
                 self._keep(part, spec, fingerprints[part], scored)
                 clock.finished(part, skipped=scored.block is None)
 
-    def _scored_parts(
-        self, spec: MethodSpec, parts: Mapping[str, float], advance: Callable[..., None], clock: PartsClock
-    ) -> Iterator[tuple[str, Scored]]:
-        """Each part with its result."""
-        for part in parts:
-            clock.begin()
-            step = _Steps(f"{spec.label} {part}", advance, functools.partial(clock.reached, part))
-            try:
-                with working_on(f"part {part!r}"):
-                    scored = Scored.of(spec, self.inputs.reporting(step), part)
-            finally:
-                step.finish()
-            yield part, scored
+    def _scored_part(self, spec: MethodSpec, part: str, advance: Advance, clock: PartsClock) -> Scored:
+        """Score a part; the progress bar moves by whole steps, never back."""
+        steps = 0
+
+        def move(share: float, label: str) -> None:
+            nonlocal steps
+            before, steps = steps, max(steps, round(min(max(share, 0.0), 1.0) * _STEPS))
+            advance(steps - before, f"{spec.label} {part} {label}".strip())
+
+        def reached(share: float, label: str) -> None:
+            clock.reached(part, share)
+            move(share, label)
+
+        try:
+            with working_on(f"part {part!r}"):
+                return Scored.of(spec, self.inputs.reporting(reached), part)
+        finally:
+            move(1.0, "")  # also of a part that was skipped
 
     def _keep(self, part: str, spec: MethodSpec, mark: str, scored: Scored) -> None:
         """Keep a part of a method with its record, or the reason why there is none."""
@@ -239,24 +245,3 @@ class MethodRun:
         categories = json.dumps(self.manifest.category_entries(), ensure_ascii=False)
         joined = join_parts(spec.method, parts, categories=categories, model=self.inputs.model.name)
         self.output.keep_block(SUITE, spec.label, joined)
-
-
-class _Steps:
-    """Moves the progress bar by whole steps of a part, never back."""
-
-    def __init__(self, name: str, advance: Advance, reached: Callable[[float], None]) -> None:
-        self._name, self._advance, self._reached, self._steps = name, advance, reached, 0
-
-    def __call__(self, share: float, label: str) -> None:
-        """Tell the share of the part that is done, 0 to 1."""
-        self._reached(share)
-        self._to(round(min(max(share, 0.0), 1.0) * _STEPS), label)
-
-    def finish(self) -> None:
-        """Move to the end, also of a part that was skipped."""
-        self._to(_STEPS, "")
-
-    def _to(self, steps: int, label: str) -> None:
-        steps = max(self._steps, steps)
-        self._advance(steps - self._steps, f"{self._name} {label}".strip())
-        self._steps = steps

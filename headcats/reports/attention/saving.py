@@ -4,9 +4,8 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -100,8 +99,7 @@ def _save(model: Any, folder: Path, reading: MapSpec) -> Path:
     return file
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(NamedTuple):
     """Heads of a category, the largest effect first, and its tasks, those first that most of the heads pass."""
 
     category: str
@@ -130,8 +128,7 @@ def choose(run: RunResults, reading: MapSpec) -> tuple[str, list[Chosen]]:
     for category in members["category"].values.tolist():
         row = members.sel(category=category).transpose("layer", "head", ...)
         if largest := _largest(row):
-            passed = [str(row["tasks"].sel(layer=head.layer, head=head.head).item()).split(",") for head in largest]
-            chosen.append(Chosen(category, largest, _tasks(scores, category, largest, passed)))
+            chosen.append(Chosen(category, largest, _tasks(scores, row, largest)))
     if not chosen:
         raise DataError(str(line("attention.no_category")))
     return result.method, chosen
@@ -156,11 +153,10 @@ def _largest(row: xr.Dataset) -> tuple[Head, ...]:
     return tuple(Head(int(layers[layer]), int(heads[head])) for layer, head in places.tolist())
 
 
-def _tasks(
-    scores: xr.DataArray, category: str, heads: Sequence[Head], passed: Sequence[Sequence[str]]
-) -> tuple[str, ...]:
+def _tasks(scores: xr.DataArray, row: xr.Dataset, heads: Sequence[Head]) -> tuple[str, ...]:
     """Tasks of a category with numbers, those first that most of the heads pass, then by the sum of their effects."""
-    scores = scores.isel(task=np.flatnonzero(scores["category"].values == category))
+    passed = [str(row["tasks"].sel(layer=head.layer, head=head.head).item()).split(",") for head in heads]
+    scores = scores.isel(task=np.flatnonzero(scores["category"].values == row["category"].item()))
     scores = scores.isel(task=np.flatnonzero(scores.notnull().any(("layer", "head")).values))
     names = [str(name) for name in scores["task"].values]
     n_passing = {name: sum(name in tasks for tasks in passed) for name in names}
