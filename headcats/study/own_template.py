@@ -32,7 +32,6 @@ def with_own_template(study: Study, model: Any, *, out: str | os.PathLike[str] |
 
 
 def _first_prompts(study: Study) -> Iterator[Conversation]:
-    """A prompt of every task."""
     for pairs in study.pairs.values():
         words = [pair for pair in pairs[: study.n_demos + 1] if isinstance(pair, tuple)]
         if words:

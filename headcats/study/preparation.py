@@ -233,7 +233,6 @@ class Preparation:
         return encode_pairs(pairs, self._tokenizer, task=task.name, n_ctx=n_ctx, answers=study.answers, bos=bos)
 
     def _words_of_rest(self, task: str) -> dict[str, list[WordPair]]:
-        """Word pairs of every other task."""
         return {name: pairs[0] for name, pairs in self._pairs.items() if name != task and isinstance(pairs, tuple)}
 
     def _each_pair(self, task: Task, *, repeats: int) -> Iterator[PromptPair]:

@@ -177,7 +177,6 @@ def how_sure(each: Membership) -> str:
 
 
 def _spelled(moving: Sequence[Membership]) -> list[Finding]:
-    """Heads with their categories, or their number."""
     if len(moving) > _HEADLINE:
         return [line("several.many_moving", n=len(moving))]
     return [line("several.head_of", head=each.head, category=each.category) for each in moving]
