@@ -180,10 +180,17 @@ def register_all() -> None:
     add_preset("words2020", "Doe (2020), arXiv 2001.00001", {"methods": ("word_weights",)}, reading=reading)
     add_preset("gates2020", "Doe (2020)", {"methods": ("made_gates",)})
     add_preset("gates-small", "Doe (2020), for small models", {"methods": ("made_gates:preset=small",)})
-    add_preset("classes2020", "Doe (2020)", {"suite": "cognitive", "methods": ("class_probe",)})
+    add_preset("classes2020", "Doe (2020)", {"suite": "classes", "methods": ("class_probe",)})
     add_preset("shots2020", "Doe (2020)", {"methods": ("zero_ablation",), "n_demos": 10, "template": "question"})
     add_preset("spoken2020", "Doe (2020)", {"suite": "spoken", "n_demos": 0, "methods": ("spoken_probe",)})
     register("suite", "spoken", spoken_suite)
+    register("suite", "classes", classes_suite)
+
+
+def classes_suite() -> Any:
+    """Two tasks for another model, with fewer demonstrations."""
+    defaults = {"model": "mini-cognitive", "n_demos": 4}
+    return make_suite(["plural", "antonym"], name="classes", defaults=defaults)
 
 
 def spoken_suite() -> Any:

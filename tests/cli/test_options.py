@@ -68,12 +68,13 @@ def test_every_field_is_a_key_of_a_study_file_and_has_its_kind(tmp_path):
             settings(study, {})
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_every_field_of_the_plan_is_recorded_and_repeated():
     assert set(PlanRecord().complete()) == {option.name for option in fields(PlanOptions)}
     own = {option.name: changed(option) for option in options_of(StudyOptions) if hasattr(PlanRecord(), option.name)}
     assert own.keys() == PlanRecord().complete().keys()
-    own |= {"metrics": tuple(own["metrics"]), "suite": "cognitive"}
-    manifest = Manifest(plan=PlanRecord(**own), suite_source="cognitive", model=ModelRecord(source="mini-cognitive"))
+    own |= {"metrics": tuple(own["metrics"]), "suite": "classes"}
+    manifest = Manifest(plan=PlanRecord(**own), suite_source="classes", model=ModelRecord(source="mini-cognitive"))
     words = repeat_command(manifest).split()
     for name, value in own.items():
         flag = words.index(f"--{name.replace('_', '-')}")
@@ -102,27 +103,26 @@ def test_a_study_that_is_a_pipe_is_not_waited_for(tmp_path):
 def test_every_suite_has_a_model_that_can_do_it():
     models = {name: settings(None, {"suite": name})["model"] for name in registry.names("suite")}
     of_hub = {name for name, model in models.items() if model not in registry.names("model")}
-    assert of_hub >= {"ioi", "greater_than", "agreement"}
-    assert {models[name] for name in of_hub} == {"gpt2"}
+    assert {models[name] for name in of_hub} <= {"gpt2"}
     assert set(models) <= set(registry.names("suite"))
     assert settings(None, {}) == {"model": "mini", "suite": "icl"}
 
 
-def test_a_model_is_run_with_as_many_demonstrations_as_it_was_measured_with():
-    report = json.loads((registry.lookup("model", "mini-cognitive") / "train_report.json").read_text(encoding="utf-8"))
-    by_demonstrations = report["measured"]["kind_of"]["k"]
-    assert study_options({"suite": "cognitive"}).n_demos == len(by_demonstrations) - 1
-    assert study_options({"suite": "cognitive", "n_demos": 2}).n_demos == 2
+@pytest.mark.usefixtures("joint_methods")
+def test_a_suite_says_how_many_demonstrations():
+    assert study_options({"suite": "classes"}).n_demos == 4
+    assert study_options({"suite": "classes", "n_demos": 2}).n_demos == 2
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_the_model_is_the_one_named_or_that_of_the_suite(tmp_path):
     study = tmp_path / "study.toml"
     for stored, given, model in (
-        ("", {"suite": "cognitive", "model": "gpt2"}, "gpt2"),
-        ('suite = "cognitive"', {}, "mini-cognitive"),
-        ('suite = "cognitive"\nmodel = "gpt2"', {}, "gpt2"),
-        ('model = "gpt2"', {"suite": "cognitive"}, "gpt2"),
-        ('suite = "cognitive"', {"suite": "icl"}, "mini"),
+        ("", {"suite": "classes", "model": "gpt2"}, "gpt2"),
+        ('suite = "classes"', {}, "mini-cognitive"),
+        ('suite = "classes"\nmodel = "gpt2"', {}, "gpt2"),
+        ('model = "gpt2"', {"suite": "classes"}, "gpt2"),
+        ('suite = "classes"', {"suite": "icl"}, "mini"),
         ("", {"suite": "mine"}, "mini"),
     ):
         study.write_text(stored)
@@ -132,21 +132,21 @@ def test_the_model_is_the_one_named_or_that_of_the_suite(tmp_path):
 @pytest.mark.usefixtures("joint_methods")
 def test_a_preset_names_its_suite_and_so_its_model():
     chosen = settings(None, {}, preset_name="classes2020")
-    assert (chosen["suite"], chosen["model"]) == ("cognitive", "mini-cognitive")
+    assert (chosen["suite"], chosen["model"]) == ("classes", "mini-cognitive")
     assert settings(None, {"suite": "icl"}, preset_name="classes2020")["model"] == "mini"
 
 
 @pytest.mark.usefixtures("joint_methods")
-@pytest.mark.parametrize("source", ["", "cognitive"])
+@pytest.mark.parametrize("source", ["", "classes"])
 def test_a_results_folder_brings_its_suite(tmp_path, source):
-    made = make_suite(["plural", "antonym"], name="cognitive")
+    made = make_suite(["plural", "antonym"], name="classes")
     text = suite_text(made, pairs={task.name: [("a", "b")] for task in made.tasks}, template=ARROW)
     ResultsFolder(folder(tmp_path / "r", suite_source=source)).write_suite(text)
     chosen = settings(None, {"out": tmp_path / "r"})
     assert [task.name for task in chosen["suite"].tasks] == ["plural", "antonym"]
     assert chosen["suite"].tasks[0].pairs(9, seed=9) == [("a", "b")]
     assert chosen["model"] == ("mini-cognitive" if source else "mini")
-    assert check_names(chosen).name == "cognitive"
+    assert check_names(chosen).name == "classes"
     assert settings(None, {"out": tmp_path / "r", "suite": "icl"})["suite"] == "icl"
     assert settings(None, {"out": tmp_path / "r"}, preset_name="spoken2020")["suite"] == "spoken"
     assert settings(None, {"out": tmp_path / "new"})["suite"] == "icl"
@@ -159,11 +159,12 @@ def test_what_is_named_here_is_what_there_is():
     assert usual_options("icl")["metrics"] == list(plan().metrics)
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_a_task_of_another_suite_is_named_as_such():
     with pytest.raises(UnknownNameError, match=r"'say_sum' .*'icl'"):
         check_names({"suite": "icl"} | {"tasks": ["say_sum"]})
-    with pytest.raises(UnknownNameError, match="--suite cognitive"):
-        check_names({"suite": "icl"} | {"tasks": ["number_sum"]})
+    with pytest.raises(UnknownNameError, match="--suite icl"):
+        check_names({"suite": "classes"} | {"tasks": ["successor"]})
 
 
 @pytest.mark.usefixtures("joint_methods")

@@ -4,9 +4,11 @@ import itertools
 
 import pytest
 from counting import INPUTS, SUITE, counting_folder
+from same_registry import same_registry
 
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.base.registry import register
 from headcats.scale import costs
 from headcats.scale.costs import UNPATCHED
 from headcats.scale.resources import TOGETHER, Hardware, find_hardware
@@ -96,7 +98,6 @@ def test_bad_input(counting_model):
         ({"methods": ["attribution_patch"]}, OptionError, "attribution_patch"),
         ({"n_prompts": 1}, OptionError, "n_prompts"),
         ({"n_prompts": "many"}, OptionError, "n_prompts"),
-        ({"suite": "ioi"}, DataError, "--tokenizer"),
         ({"n_demo": 3}, TypeError, "n_demo"),
     ]
     for options, error, named in wrong:
@@ -104,6 +105,13 @@ def test_bad_input(counting_model):
             hc.plan(SMALL, **TWO | {"methods": ["denoising_patch"]} | options)
     with pytest.raises(OptionError, match="headcats validate"):
         hc.plan(counting_model, **TWO)
+
+
+def test_a_suite_for_models_of_the_hub_needs_a_tokenizer():
+    with same_registry():
+        register("suite", "of_hub", lambda: hc.make_suite(TWO["suite"], name="of_hub", defaults={"model": "gpt2"}))
+        with pytest.raises(DataError, match="--tokenizer"):
+            hc.plan(SMALL, suite="of_hub", n_prompts=4, methods=["denoising_patch"])
 
 
 def test_a_folder_brings_its_tokenizer(tmp_path):

@@ -5,8 +5,7 @@ from counting import SUITE
 
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, UnknownNameError
-from headcats.methods.spec import MethodSpec
-from headcats.results.declaration import default_methods, registered
+from headcats.results.declaration import default_methods
 from headcats.results.records import PlanRecord
 from headcats.study.plan import methods_of_suite, plan
 
@@ -60,27 +59,18 @@ def test_what_is_wrong_is_named():
             make(**options)
 
 
+@pytest.mark.usefixtures("joint_methods")
 def test_a_suite_brings_its_options():
-    chosen = plan(suite="greater_than", n_prompts=8)
-    assert (chosen.min_accuracy, chosen.min_logit_diff, chosen.n_demos) == (0, 0, 5)
-    assert plan(suite="greater_than", n_prompts=8, min_accuracy=0.3).min_accuracy == 0.3
-    assert plan(suite="cognitive", n_prompts=8).n_demos == 4
-    only_named = hc.Suite("cognitive", hc.suite("cognitive").tasks, hc.suite("cognitive").categories)
+    assert plan(suite="classes", n_prompts=8).n_demos == 4
+    assert plan(suite="classes", n_prompts=8, n_demos=3).n_demos == 3
+    only_named = hc.Suite("classes", hc.suite("classes").tasks, hc.suite("classes").categories)
     assert plan(suite=only_named, n_prompts=8).n_demos == 5
 
 
 @pytest.mark.usefixtures("joint_methods")
 def test_most_suites_take_the_default_ones():
     assert methods_of_suite(hc.suite("spoken")) == ("spoken_probe",)
-    assert methods_of_suite(hc.suite("icl")) == methods_of_suite(hc.suite("cognitive")) == default_methods()
-
-
-def test_finished_prompts_are_scored_at_their_last_position():
-    for name in ("induction", "ioi", "greater_than", "agreement"):
-        specs = [MethodSpec.parse(text) for text in methods_of_suite(hc.suite(name))]
-        assert [spec.positions for spec in specs] == ["last"] * 3
-        names = [each for each in default_methods() if registered(each).control != "task"]
-        assert [spec.name for spec in specs] == names
+    assert methods_of_suite(hc.suite("icl")) == methods_of_suite(hc.suite("classes")) == default_methods()
 
 
 def test_numbers_that_no_run_could_use_are_refused():

@@ -101,7 +101,7 @@ def test_every_task_keeps_the_contract(name):
     assert task.category
     assert task.source
     if not (known := word_pairs(task, seed=0)):
-        return  # finished prompts have a contract of their own (tests/tasks/test_contrasts.py)
+        return  # finished prompts have a contract of their own (tests/papers/known_circuits/test_contrasts.py)
     assert "`" in task.__doc__  # an example
     pairs = task.pairs(64, seed=3)
     assert pairs == task.pairs(64, seed=3)

@@ -13,12 +13,12 @@ from headcats.methods.method import SuiteInputs
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
+from headcats.papers.accuracy import clustered_accuracy
 from headcats.papers.token_probe.answers import answer_questions
 from headcats.papers.token_probe.items import AnsweredItem, Item, Question
 from headcats.papers.token_probe.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.papers.token_probe.summary import not_converged
 from headcats.papers.token_probe.token_map import token_map
-from headcats.statistics.accuracy import clustered_accuracy
 from headcats.statistics.random_streams import stream
 
 # Per task: fewer leave too few pairs of one task where tasks are very easy or very hard.

@@ -12,6 +12,7 @@ from torch import nn
 
 from headcats.base.errors import DataError
 from headcats.models.head import Head
+from headcats.papers.accuracy import clustered_accuracy
 from headcats.papers.function_probe import seed as function_seed
 from headcats.papers.function_probe.features import HeadFeatures
 from headcats.papers.function_probe.fit import labelled
@@ -31,7 +32,6 @@ from headcats.papers.function_probe.summary import (
     sentences,
     verdict,
 )
-from headcats.statistics.accuracy import clustered_accuracy
 
 FUNCTIONS = ("a", "b", "c", "d")
 GRID = {"layer": [0, 1, 2], "head": [0, 1, 2, 3]}

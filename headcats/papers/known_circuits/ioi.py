@@ -10,9 +10,9 @@ pair of names. The sentences are ours; the names are common ones in the United S
 from functools import partial
 from itertools import combinations
 
+from headcats.papers.known_circuits.contrasts import choose, contrast, distinct_prompts
 from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import stream
-from headcats.tasks.contrasts import choose, contrast, distinct_prompts
 from headcats.tasks.definition import task
 
 NAMES = [
@@ -35,7 +35,9 @@ _TELL = (
     ("While", "walked to the {place}, {s2} whispered a {object} {end}"),
 )
 
-_ioi = partial(task, category="Linguistic", suite="ioi", source="names, places and things listed in tasks/ioi.py")
+_ioi = partial(
+    task, category="Linguistic", suite="ioi", source="names, places and things listed in papers/known_circuits/ioi.py"
+)
 
 
 @_ioi()

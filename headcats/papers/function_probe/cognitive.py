@@ -1,17 +1,21 @@
 """The suite `cognitive`: the eight functions of Cognitive Mirrors, with three few-shot tasks of ours each.
 
 Inputs are words separated by single spaces, answers single words. Inputs of several words are drawn from the seed; for
-their forms see `headcats.tasks.cognitive_inputs`.
+their forms see `headcats.papers.function_probe.cognitive_inputs`.
 """
 
 import operator
 from collections.abc import Callable
 from functools import partial
 
+from headcats.base.registry import register
+from headcats.papers.function_probe import cognitive_inputs as inputs
+from headcats.papers.words import kinds, words
 from headcats.prompts.pair import WordPair
-from headcats.results.categories import FUNCTIONS
-from headcats.tasks import cognitive_inputs as inputs
+from headcats.results.categories import FUNCTIONS, SPARE_COLOURS, Category
+from headcats.tasks.bundled import tasks_of_suite
 from headcats.tasks.definition import Draw, merge, pairs_task
+from headcats.tasks.suites import Suite, make_suite
 
 _task = partial(pairs_task, suite="cognitive")
 _recall = partial(_task, category=FUNCTIONS[0], source="tables/countries.tsv")
@@ -25,7 +29,7 @@ _math = partial(_task, category=FUNCTIONS[7], source="integer arithmetic")
 
 
 def _words(column: str, *tables: str) -> Draw:
-    return lambda n, seed: merge(*(inputs.words(table, "english", column) for table in tables))
+    return lambda n, seed: merge(*(words(table, "english", column) for table in tables))
 
 
 def _column(draw: Callable[[int, int], list[tuple[str, str, str]]], place: int) -> Draw:
@@ -88,7 +92,7 @@ _decision(
 _semantic(
     "kind_of",
     "The kind of thing or animal: `mammal` for `dog`, `fruit` for `apple`.",
-    lambda n, seed: inputs.kinds(),
+    lambda n, seed: kinds(),
 )
 _semantic("odd_one_out", "The one of another kind: `hat` for `owl crow hat swan`.", inputs.odd_lists)
 _semantic(
@@ -120,3 +124,13 @@ _math(
     "The remainder of dividing the first number by the second: `2` for `17 5`.",
     _computed(operator.mod),
 )
+
+
+def cognitive() -> Suite:
+    """Eight functions of Cognitive Mirrors, Knowledge Recall to Math Calculation, with three few-shot tasks each."""
+    functions = [Category(name, colour) for name, colour in zip(FUNCTIONS, SPARE_COLOURS, strict=True)]
+    defaults = {"model": "mini-cognitive", "n_demos": 4}
+    return make_suite(tasks_of_suite("cognitive"), name="cognitive", categories=functions, defaults=defaults)
+
+
+register("suite", "cognitive", cognitive)

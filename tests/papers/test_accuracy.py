@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from headcats.statistics.accuracy import UNKNOWN, accuracy_difference_p, clustered_accuracy, largest_share
+from headcats.papers.accuracy import UNKNOWN, accuracy_difference_p, clustered_accuracy, largest_share
 
 
 def test_without_clusters_it_is_the_wilson_interval_but_for_the_quantile() -> None:

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from headcats.papers.words import distinct
 from headcats.prompts.pair import PromptPair, Span
-from headcats.tasks.cognitive_inputs import distinct
 
 _Case = TypeVar("_Case")
 

@@ -8,10 +8,10 @@ balanced and independent. Roles: `subject` and `attractor`. The item is the subj
 from functools import partial
 from itertools import product
 
+from headcats.papers.known_circuits.contrasts import choose, contrast, distinct_prompts
+from headcats.papers.words import kinds, words
 from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import stream
-from headcats.tasks.cognitive_inputs import kinds, words
-from headcats.tasks.contrasts import choose, contrast, distinct_prompts
 from headcats.tasks.definition import task
 
 PREPOSITIONS = ["near", "behind", "beside", "opposite"]

@@ -1,12 +1,17 @@
 """The suite `cognitive`: its functions, the shapes of its inputs, and every answer worked out again."""
 
+import json
 from collections import Counter
 
 import pytest
 from for_each import for_each
 
+from headcats.base import registry
+from headcats.cli.options import settings
+from headcats.papers.function_probe.cognitive_inputs import RELATIONS, clauses
+from headcats.papers.words import kinds, words
 from headcats.results.categories import SPARE_COLOURS
-from headcats.tasks import cognitive_inputs
+from headcats.study.options import study_options
 from headcats.tasks.suites import suite
 
 SUITE = suite("cognitive")
@@ -94,10 +99,10 @@ def best(text):
     return amounts[max(amounts) if rule == "most" else min(amounts)]
 
 
-KINDS = dict(cognitive_inputs.kinds())
-OPPOSITES = {frozenset(pair) for pair in cognitive_inputs.words("adjectives", "english", "antonym")}
+KINDS = dict(kinds())
+OPPOSITES = {frozenset(pair) for pair in words("adjectives", "english", "antonym")}
 PLURALS = {plural for _, plural in TASKS["plural_of"].pairs(N, seed=0)}
-THIRD, PAST = (dict(cognitive_inputs.words("verbs", "english", form)) for form in ("third", "past"))
+THIRD, PAST = (dict(words("verbs", "english", form)) for form in ("third", "past"))
 WORKED_OUT = {
     "value_of_key": lambda text: dict(zip(text.split()[:6:2], text.split()[1:6:2], strict=True))[text.split()[6]],
     "second_item": lambda text: text.split()[1],
@@ -152,15 +157,21 @@ def test_one_option_alone_fits(pairs):
 
 
 def test_forms_of_verbs_listed_by_hand():
-    clauses = {given: forms for given, *forms in cognitive_inputs.clauses(40_000, 0)}
+    forms_of = {given: forms for given, *forms in clauses(40_000, 0)}
     listed = {"dogs go": "go went", "women go": "go went", "dog go": "goes went", "woman write": "writes wrote"}
-    found = {given: " ".join(clauses[given]) for given in listed if given in clauses}
+    found = {given: " ".join(forms_of[given]) for given in listed if given in forms_of}
     assert len(found) >= 3
     assert found == {given: listed[given] for given in found}
 
 
 def test_analogies_hold_in_a_table(pairs):
-    tables = [dict(cognitive_inputs.words(*relation)) for relation in cognitive_inputs.RELATIONS]
+    tables = [dict(words(*relation)) for relation in RELATIONS]
     for given, answer in pairs["analogy"]:
         first, shown, _, asked = given.split()
         assert any(table.get(first) == shown and table.get(asked) == answer for table in tables), given
+
+
+def test_it_has_as_many_demonstrations_as_its_model_was_measured_with():
+    folder = registry.lookup("model", settings(None, {"suite": "cognitive"})["model"])
+    report = json.loads((folder / "train_report.json").read_text(encoding="utf-8"))
+    assert study_options({"suite": "cognitive"}).n_demos == len(report["measured"]["kind_of"]["k"]) - 1

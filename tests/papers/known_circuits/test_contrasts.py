@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 from for_each import for_each
 
+from headcats.papers.known_circuits.contrasts import contrast, distinct_prompts
 from headcats.prompts.pair import PromptPair, Span, near_duplicates
-from headcats.tasks.contrasts import contrast, distinct_prompts
 from headcats.tasks.suites import suite
 
 SUITES = ("induction", "ioi", "greater_than", "agreement")

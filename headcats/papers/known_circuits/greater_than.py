@@ -10,9 +10,9 @@ Roles: `given` (the year), `first_verb` and `second_verb`, `event`, `end`.
 
 from functools import partial
 
+from headcats.papers.known_circuits.contrasts import choose, contrast, distinct_prompts
 from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import stream
-from headcats.tasks.contrasts import choose, contrast, distinct_prompts
 from headcats.tasks.definition import task
 
 EVENTS = [

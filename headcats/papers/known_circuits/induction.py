@@ -9,10 +9,10 @@ before), `followed` and `exchanged` (the two words), `query` (the last word). Th
 
 from functools import partial
 
+from headcats.papers.known_circuits.contrasts import contrast, distinct_prompts
+from headcats.papers.words import words
 from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import sample, stream
-from headcats.tasks.cognitive_inputs import words
-from headcats.tasks.contrasts import contrast, distinct_prompts
 from headcats.tasks.definition import task
 
 WORDS = 12

@@ -4,7 +4,7 @@ import re
 
 from for_each import for_each
 
-from headcats.tasks.ioi import NAMES
+from headcats.papers.known_circuits.ioi import NAMES
 from headcats.tasks.suites import suite
 
 TASKS = {task.name: task for task in suite("ioi").tasks}

@@ -9,15 +9,14 @@ from collections.abc import Callable
 from functools import cache, partial, wraps
 from itertools import product
 from operator import itemgetter
-from typing import TypeVar
 
 import numpy as np
 
+from headcats.papers.words import distinct, kinds, words
 from headcats.prompts.pair import WordPair
 from headcats.statistics.random_streams import sample, stream
-from headcats.tasks.definition import Draw, merge, table_pairs
+from headcats.tasks.definition import Draw
 
-T = TypeVar("T")
 DrawOne = Callable[[np.random.Generator], WordPair]
 
 NUMBERS = [str(number) for number in range(100)]
@@ -35,38 +34,12 @@ RELATIONS = (
     ("countries", "english", "language"),
 )
 
-# After so many repeated draws in a row, nearly all inputs have been drawn.
-MOST_MISSES = 100
-
-
-@cache
-def words(table: str, source: str, target: str) -> list[WordPair]:
-    """The pairs of two columns whose words have no inner space."""
-    return [pair for pair in table_pairs(table, source, target) if not any(" " in word for word in pair)]
-
 
 @cache
 def nouns() -> list[str]:
     """Things and animals, in the singular."""
     columns = [("nouns", "plural"), ("animals", "class")]
     return [word for table, column in columns for word, _ in words(table, "english", column)]
-
-
-@cache
-def kinds() -> list[WordPair]:
-    """(noun, kind) of animals and things."""
-    return merge(words("animals", "english", "class"), words("nouns", "english", "class"))
-
-
-def distinct(n: int, draw: Callable[[], T], key: Callable[[T], str]) -> list[T]:
-    """`n` draws with different keys, or nearly all if there are fewer."""
-    drawn: dict[str, T] = {}
-    misses = 0
-    while len(drawn) < n and misses < MOST_MISSES:
-        one = draw()
-        misses = misses + 1 if key(one) in drawn else 0
-        drawn.setdefault(key(one), one)
-    return list(drawn.values())
 
 
 def _family(name: str) -> Callable[[DrawOne], Draw]:
