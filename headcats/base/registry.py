@@ -12,15 +12,14 @@ import importlib
 import importlib.metadata
 import importlib.util
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 from headcats.base.errors import LONGEST_NAME, DataError, UnknownNameError, unknown_name_message, unstorable
 from headcats.base.guard import Guard
 
-T = TypeVar("T")
 Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset", "file_category"]
 
 # As text: the registry is below these modules in the import order.
@@ -131,12 +130,3 @@ def public_names(package: str, stub: str) -> tuple[Callable[[str], Any], list[st
         return pkgutil.resolve_name(homes[name])
 
     return get, sorted(homes)
-
-
-def preset_of(method: str, preset: str | T, presets: Mapping[str, T]) -> T:
-    """The settings of a preset of a method; settings themselves are returned unchanged."""
-    if isinstance(preset, type(next(iter(presets.values())))):
-        return preset
-    if not isinstance(preset, str) or preset not in presets:
-        raise UnknownNameError(unknown_name_message(f"preset of {method}", str(preset), presets))
-    return presets[preset]

@@ -1,10 +1,9 @@
 """Options of methods: one of several names, or a whole number; and methods with their options, from text."""
 
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from headcats.base.errors import MOST_STEPS, TOO_LONG, OptionError, UnknownNameError, shown, unknown_name_message
+from headcats.base.errors import OptionError, UnknownNameError, check_count, unknown_name_message
 from headcats.base.registry import lookup
 from headcats.results.label import Label, format_call
 
@@ -38,27 +37,10 @@ def read_value(option: Option, text: str, *, name: str, method: str) -> str | in
     return text
 
 
-def check_whole(option: WholeNumber, value: object, *, name: str, method: str) -> int:
+def check_whole(option: WholeNumber, value: Any, *, name: str, method: str) -> int:
     """`value`; raises OptionError unless it is a whole number that the option takes."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < option.least:
-        raise OptionError(
-            f"Option {name!r} of {method} takes a whole number of at least {option.least}; got {shown(value)}."
-        )
-    if value > option.most:
-        raise OptionError(f"Option {name!r} of {method} takes at most {option.most:,}: {TOO_LONG}; got {shown(value)}.")
-    return value
-
-
-def check_at_least(least: float, settings: object, *names: str, of: str = "") -> None:
-    """Raises OptionError if one of these fields of the settings of a method is smaller, or larger than can be done."""
-    for name in names:
-        value: Any = getattr(settings, name)
-        field = f"{name}{of and f' of {of}'}"
-        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        if not is_number or not value >= least:
-            raise OptionError(f"{field} must be at least {least}; got {shown(value)}.")
-        if value > MOST_STEPS:
-            raise OptionError(f"{field} must be at most {MOST_STEPS:,}: {TOO_LONG}; got {shown(value)}.")
+    check_count(f"Option {name!r} of {method}", value, least=option.least, most=option.most)
+    return int(value)
 
 
 @dataclass(frozen=True)

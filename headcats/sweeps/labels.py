@@ -8,7 +8,6 @@ import numpy as np
 import xarray as xr
 from torch import Tensor
 
-from headcats.base.errors import DataError
 from headcats.metrics.definition import Metrics, metric_name
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
@@ -90,13 +89,3 @@ def model_provenance(model: HookedModel) -> dict[str, str]:
         covered = ", ".join(map(str, model.layers))
         described["covers"] = f"attention layers only: {covered} of {model.n_layers} blocks"
     return described
-
-
-def check_axes(table: xr.Dataset, model: HookedModel) -> None:
-    """Raises DataError unless a table has the layers and heads of the model."""
-    layers, n_heads = table["layer"].values.tolist(), table.sizes["head"]
-    if layers != list(model.layers) or n_heads != model.max_heads:
-        raise DataError(
-            f"This table is of other layers or heads ({len(layers)} layers of {n_heads}) than model {model.name!r} "
-            f"({len(model.layers)} of {model.max_heads}): pass one that was made on this model."
-        )

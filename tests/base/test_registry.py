@@ -7,7 +7,6 @@ import textwrap
 import pytest
 from for_each import for_each
 
-from headcats.base import registry
 from headcats.base.errors import DataError, UnknownNameError, unknown_name_message
 from headcats.base.registry import lookup, names, register
 
@@ -92,13 +91,3 @@ assert "torch" not in sys.modules
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, encoding="utf-8", check=False
     )
     assert done.returncode == 0, done.stderr
-
-
-def test_a_preset_of_a_method_or_settings_of_ones_own():
-    presets = {"paper2024": (1, 2), "mini": (3, 4)}
-    assert registry.preset_of("some_method", "mini", presets) == (3, 4)
-    assert registry.preset_of("some_method", (5, 6), presets) == (5, 6)
-    with pytest.raises(UnknownNameError, match=r"'paper2023' .* 'paper2024'"):
-        registry.preset_of("some_method", "paper2023", presets)
-    with pytest.raises(UnknownNameError, match="preset '7'"):
-        registry.preset_of("some_method", 7, presets)

@@ -1,6 +1,5 @@
 """What options of methods take, and how a refusal reads."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from headcats.methods.spec import (
     MethodSpec,
     Option,
     WholeNumber,
-    check_at_least,
     check_whole,
     default_value,
     read_value,
@@ -39,17 +37,6 @@ def test_values_are_read_and_anything_else_is_refused() -> None:
     for value in (True, 0, 1.0, "1", None):
         with pytest.raises(OptionError, match=f"1; got {value!r}"):
             check_whole(STEPS, value, name="steps", method="m")
-
-
-def test_fields_of_settings_are_checked() -> None:
-    check_at_least(0, SimpleNamespace(batch=1, updates=0), "batch", "updates")
-    for values, bound in (
-        ((0, float("nan"), "3", True, None), "least 1"),
-        ((10_000_001, float("inf"), 10**400), "most 10,000,000"),
-    ):
-        for value in values:
-            with pytest.raises(OptionError, match=f"updates of gates .* {bound}"):
-                check_at_least(1, SimpleNamespace(batch=1, updates=value), "batch", "updates", of="gates")
 
 
 METHODS = [name for name in registry.names("method") if registry.lookup("method", name).declaration.kind == "task"]

@@ -13,7 +13,6 @@ import pandas as pd
 import xarray as xr
 
 from headcats.base.errors import DataError, StatisticsWarning
-from headcats.base.registry import preset_of
 from headcats.methods.method import SuiteInputs, attempt_each
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.models.adapter import HookedModel, adapt
@@ -23,6 +22,7 @@ from headcats.papers.function_probe.seed import SeedResult, probe_seed
 from headcats.papers.function_probe.settings import POSITIONS, PRESETS, FunctionProbeSettings
 from headcats.papers.function_probe.splits import rounds_of, task_of
 from headcats.papers.function_probe.summary import most_seeds_fitted, not_used, verdict
+from headcats.papers.settings import preset_of
 from headcats.prompts.answered import AnsweredText
 from headcats.sweeps.labels import model_provenance
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from headcats.base.errors import OptionError
-from headcats.methods.spec import check_at_least, read_value
+from headcats.methods.spec import read_value
+from headcats.papers.settings import check_at_least
 
 POSITIONS = ("predicting", "answer")
 """Places where z of an answer token is taken; the default first."""

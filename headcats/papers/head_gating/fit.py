@@ -17,7 +17,6 @@ import numpy as np
 import xarray as xr
 
 from headcats.base.errors import DamagedFileError, DataError, StatisticsWarning, StorageError, about
-from headcats.base.registry import preset_of
 from headcats.methods.method import SuiteInputs, attempt_each
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.models.adapter import HookedModel, adapt
@@ -25,6 +24,7 @@ from headcats.models.checks import check_model
 from headcats.papers.head_gating.log_probs import GateTexts, NextTokenData, gate_texts
 from headcats.papers.head_gating.settings import N_SEEDS, PRESETS, STAGES, GatingSettings
 from headcats.papers.head_gating.stages import Advance, fit_gates
+from headcats.papers.settings import preset_of
 from headcats.results.block_files import slug
 from headcats.results.place import MANIFEST
 from headcats.results.tables import read_table, table_bytes

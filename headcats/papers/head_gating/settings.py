@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from headcats.base.errors import OptionError
-from headcats.methods.spec import check_at_least
+from headcats.papers.settings import check_at_least
 
 STAGES = ("g0", "g_plus", "g_minus")
 N_SEEDS = 10

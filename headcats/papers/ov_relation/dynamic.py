@@ -20,7 +20,6 @@ from headcats.papers.ov_relation.static import Relation, single_tokens
 from headcats.papers.ov_relation.summary import CONTEXTS, with_categories
 from headcats.papers.ov_relation.weights import unprocessed_circuit
 from headcats.prompts.tokens import check_bos, encode_with_bos, unknown_id
-from headcats.sweeps.labels import check_axes
 
 SLOT = "<X>"
 _PROMPTS_AT_ONCE = 64
@@ -132,7 +131,7 @@ def _scored_relations(
     """The relations that were scored, with their k."""
     if not isinstance(relations, xr.Dataset) or not {"score", "suppression", "k", "n"} <= set(relations.data_vars):
         raise DataError("dynamic_relation takes what hc.methods.ov_relation returns, with `score`, `n` and `k`.")
-    check_axes(relations, model)
+    _check_axes(relations, model)
     for name in map(str, relations["task"].values):
         if name not in pairs:
             raise DataError(f"Relation {name!r} was scored and has no pairs here: pass the pairs that were scored.")
@@ -144,6 +143,15 @@ def _scored_relations(
                 "scored."
             )
         yield relation, k
+
+
+def _check_axes(table: xr.Dataset, model: HookedModel) -> None:
+    layers, n_heads = table["layer"].values.tolist(), table.sizes["head"]
+    if layers != list(model.layers) or n_heads != model.max_heads:
+        raise DataError(
+            f"This table is of other layers or heads ({len(layers)} layers of {n_heads}) than model {model.name!r} "
+            f"({len(model.layers)} of {model.max_heads}): pass one that was made on this model."
+        )
 
 
 class _Filled(NamedTuple):

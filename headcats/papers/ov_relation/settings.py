@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from headcats.base.errors import OptionError
-from headcats.base.registry import preset_of
-from headcats.methods.spec import check_at_least, read_value
+from headcats.methods.spec import read_value
+from headcats.papers.settings import check_at_least, preset_of
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,7 @@ from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import n_cells
 from headcats.papers.panels import fixed_scale, panel_names, pick_variable
 from headcats.papers.token_probe.settings import EXACT_ROLES, LAST_Q
-from headcats.papers.token_probe.summary import coincidences, probe_name
-from headcats.prompts.template import explained_prompt_roles
+from headcats.papers.token_probe.summary import coincidences, explained_prompt_roles, probe_name
 
 PANELS = ("representation", "task", "category", "function", "method")
 TICKS = 2

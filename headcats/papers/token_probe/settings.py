@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from headcats.base.errors import OptionError, UnknownNameError, unknown_name_message
-from headcats.methods.spec import check_at_least
+from headcats.papers.settings import check_at_least
 
 LAST_Q = "last_q"
 EXACT_ROLES = ("exact_answer_before_first", "exact_answer_first", "exact_answer_last", "exact_answer_after_last")

@@ -13,9 +13,9 @@ from jaxtyping import Bool, Float, Float32, Shaped
 from torch import Tensor
 
 from headcats.base.errors import DataError, ModelError, OptionError, pluralize
-from headcats.base.registry import preset_of
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import keeping
+from headcats.papers.settings import preset_of
 from headcats.papers.token_probe.answers import AnswerShape, answer_questions
 from headcats.papers.token_probe.generation import equal_lengths
 from headcats.papers.token_probe.items import Item
