@@ -30,8 +30,8 @@ _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), nam
 _TABLES = ("scores", "members", "overlap", "differences", "sharing")
 
 
-def read_scores(run: RunResults, reading: MapSpec, *, seed: int = 0, jobs: int = 1) -> xr.Dataset:
-    """`hc.score` of a reading, at the level of its rule."""
+def read_scores(run: RunResults, reading: MapSpec, *, seed: int = 0) -> xr.Dataset:
+    """`hc.score` of a reading."""
     reading = reading.resolve(run)
     return score(
         run,
@@ -39,9 +39,7 @@ def read_scores(run: RunResults, reading: MapSpec, *, seed: int = 0, jobs: int =
         metric=reading.metric,
         positions=reading.label.positions or None,
         effect=reading.effect,
-        alpha=reading.rule.options.get("alpha", 0.05),
         seed=seed,
-        jobs=jobs,
     )
 
 
@@ -58,8 +56,8 @@ def map_tables(run: RunResults, reading: MapSpec) -> dict[str, xr.Dataset]:
     return _described(_judged(run, reading), run)
 
 
-def _judged(run: RunResults, reading: MapSpec, *, jobs: int = 1) -> dict[str, xr.Dataset]:
-    scores = read_scores(run, reading, jobs=jobs)
+def _judged(run: RunResults, reading: MapSpec) -> dict[str, xr.Dataset]:
+    scores = read_scores(run, reading)
     try:
         members = judge_scores(scores, reading)
     except TooFewItemsError as error:
@@ -107,18 +105,18 @@ def with_tests(tables: Mapping[str, xr.Dataset], reading: MapSpec) -> dict[str, 
         return {**tables, "differences": effect_differences(tables["scores"]), "sharing": shared}
 
 
-def kept_map(run: RunResults, reading: MapSpec, *, jobs: int = 1) -> dict[str, xr.Dataset]:
+def kept_map(run: RunResults, reading: MapSpec) -> dict[str, xr.Dataset]:
     """`map_tables` of a reading without draws, and its `with_tests`; kept if the results lie in a folder."""
 
     def compute() -> dict[str, xr.Dataset]:
-        return with_tests(_judged(run, reading, jobs=jobs), reading)
+        return with_tests(_judged(run, reading), reading)
 
     return _described(_kept(run, reading, _TABLES, compute), run)
 
 
-def kept_judged(run: RunResults, reading: MapSpec, *, jobs: int = 1) -> dict[str, xr.Dataset]:
+def kept_judged(run: RunResults, reading: MapSpec) -> dict[str, xr.Dataset]:
     """`map_tables` of a reading without draws; kept if the results lie in a folder."""
-    return _described(_kept(run, reading, _TABLES[:3], lambda: _judged(run, reading, jobs=jobs)), run)
+    return _described(_kept(run, reading, _TABLES[:3], lambda: _judged(run, reading)), run)
 
 
 def kept_scores(run: RunResults, reading: MapSpec) -> xr.Dataset:
@@ -137,7 +135,7 @@ def _kept(
     return cached_tables(run, repr(reading), names, computed) if is_registered(reading.rule) else computed()
 
 
-def scored_map(run: RunResults, spec: MapSpec, *, jobs: int = 1) -> MapResult:
+def scored_map(run: RunResults, spec: MapSpec) -> MapResult:
     """The map by a method that scores tasks, with its tests, and others of its metric and rule that may contradict it.
 
     Warnings of the requested map are given, and are its `cautions`. Approximations and controls are no maps.
@@ -145,7 +143,7 @@ def scored_map(run: RunResults, spec: MapSpec, *, jobs: int = 1) -> MapResult:
     spec = spec.resolve(run)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StatisticsWarning)
-        mapped = _scored(run, spec, kept_map(run, spec, jobs=jobs))
+        mapped = _scored(run, spec, kept_map(run, spec))
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     cautions = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, StatisticsWarning))
@@ -163,7 +161,7 @@ def scored_map(run: RunResults, spec: MapSpec, *, jobs: int = 1) -> MapResult:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", StatisticsWarning)  # those of the requested map have been given
-                maps.append(_scored(run, candidate, kept_judged(run, candidate, jobs=jobs)))
+                maps.append(_scored(run, candidate, kept_judged(run, candidate)))
         except HeadcatsError as error:  # no controls, or measured in other metrics alone
             left_out[name] = _skipped_control(run, candidate) or str(error)
     specific = next((each for each in maps if each.spec.effect == "task_specific"), None)

@@ -16,9 +16,7 @@ from headcats.reports.text.short import map_details
 from headcats.reports.text.suggestions import read_map
 from headcats.reports.text.tasks import source_findings
 from headcats.results.run_results import place_of
-from headcats.statistics.in_threads import check_jobs
 
-_JOBS = "Threads for scoring; of use with large models. Later commands on the same results take what is kept."
 _CSV = "Write the head list to DIR/heads.csv, with non-default options in its name."
 
 
@@ -33,7 +31,6 @@ def map_command(
     sign: arguments.Sign = "helping",
     csv: Annotated[bool, typer.Option("--csv", help=_CSV)] = False,
     details: arguments.Details = False,
-    jobs: Annotated[int, typer.Option("--jobs", help=_JOBS)] = 1,
     as_json: arguments.AsJson = False,
 ) -> None:
     """List the heads of every category, and draw the overlap map as a page in DIR (of results on the hub, in ./NAME).
@@ -59,8 +56,8 @@ def map_command(
     between tasks; and what the head does (see `hc.describe_heads`): `previous_token`, `duplicate_token`, `induction`,
     `first_token`, `entropy`, `distance`, `copying`, `direct_logit`); `shared` (heads in exactly `k` categories:
     `observed`); `overlap` (`jaccard` of `category` and `other`, with the interval `jaccard_low`, `jaccard_high`);
-    `sharing` (what `hc.categories.sharing` returns); `reach` (what the data can show); `sentences`; `files`. A joint
-    method has no `positions`, `metric`, `effect`, `min_tasks`, `sharing` and `reach`. Of a series, `revisions` has of
+    `sharing` (what `hc.categories.sharing` returns); `sentences`; `files`. A joint
+    method has no `positions`, `metric`, `effect`, `min_tasks` and `sharing`. Of a series, `revisions` has of
     each `revision` its `step`, the tasks that are `skipped` and why, and `categories` (`category`, `tasks`, `skipped`,
     `heads` and `undecided`, null where not judged, and the heads that it `comes` to have and that it loses, `goes`:
     `head`, `difference` of the mean effect, `q`, `found`). `files` has `map` null where the folder cannot be written;
@@ -69,7 +66,6 @@ def map_command(
     reading = MapSpec.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    check_jobs(jobs)
     answer = Answer(as_json, details=details)
     runs = read_runs(folder, by="headcats map")
     if (run := runs.alone) is None:
@@ -77,7 +73,7 @@ def map_command(
         return
     note_unfinished(run)
     place = place_of(run)
-    result = read_map(run, reading, jobs=jobs)
+    result = read_map(run, reading)
     note_control(result.method)
     answer.short = short_run(run, result)
     answer.detail([*answer.short.verdict, *map_details(result), *source_findings(run.scored_records)])

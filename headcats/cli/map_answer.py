@@ -60,7 +60,7 @@ def map_numbers(result: MapResult, *, model: str) -> dict[str, Any]:
         about |= {"effect": spec.effect, "min_tasks": str(spec.min_tasks)}
         tests = result.tables["sharing"]
         sharing = {str(name): number.item() for name, number in tests.data_vars.items()}
-        more = {"reach": result.tables["scores"].attrs.get("reach"), "sharing": sharing}
+        more = {"sharing": sharing}
     return {
         **about,
         "rule": result.tables["members"].attrs["rule"],

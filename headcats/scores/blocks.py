@@ -99,9 +99,8 @@ def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[Prompt
         difference = patched - block["corrupted"] if block.attrs["base"] == "corrupted" else block["clean"] - patched
         gap = (block["clean"] - block["corrupted"]).values.astype(np.float64)
     effect = difference.transpose("prompt", "layer", "head").values.astype(np.float64).reshape(len(gap), -1)
-    distractor = block["distractor_task"].values if "distractor_task" in block else np.full(len(gap), "")
     grid = {axis: np.asarray(block.coords.get(axis, np.arange(block.sizes[axis]))) for axis in ("layer", "head")}
-    return PromptEffects(effect, gap, block["item"].values.astype(str), distractor.astype(str)), grid
+    return PromptEffects(effect, gap, block["item"].values.astype(str)), grid
 
 
 def same_grid(grids: dict[str, Grid]) -> Grid:

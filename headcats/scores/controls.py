@@ -83,7 +83,7 @@ def beside(
         return None
     (patch, _), (null, _) = (prompt_effects(dataset, task=task, metric=metric) for dataset in same)
     nulls = _finite_heads(null.effect)
-    return PromptEffects(_finite_heads(patch.effect) - nulls, patch.gap, patch.item, patch.distractor), nulls
+    return PromptEffects(_finite_heads(patch.effect) - nulls, patch.gap, patch.item), nulls
 
 
 def control_table(

@@ -1,4 +1,4 @@
-"""What the data can show: weak gaps, the smallest reachable p, the items that it takes."""
+"""What the data can show: weak gaps, and the items that it takes to find a head."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.statistics.distributions import t_quantile
-from headcats.statistics.multiplicity import discoveries_needed, items_for
+from headcats.statistics.multiplicity import items_for
 from headcats.statistics.pooled_null import ROUNDING
 from headcats.statistics.task import Estimate
 
@@ -43,22 +43,3 @@ def items_wanted(scores: xr.Dataset, *, alpha: float, margin: float) -> int:
     width = (error + floor) * t_quantile(alpha / tests / 2, freedom)
     enough = items[width + error * t_quantile(1 - _POWER, freedom) <= margin] if margin and error_of_one > 0 else items
     return int(enough.min(initial=_MOST_ITEMS))
-
-
-def reach(table: xr.Dataset, *, alpha: float) -> str:
-    """Sentences: smallest reachable p, discoveries or items needed."""
-    tests = int(table["p_value"].notnull().sum())
-    smallest = float(table["smallest_p"].max())
-    items, task = min(zip(table["n_items"].values.tolist(), table["task"].values.tolist(), strict=True))
-    needed = discoveries_needed(smallest, tests=tests, alpha=alpha)
-    by_draws = smallest > float(items) ** (1 - items)
-    limit = "by the number of draws" if by_draws else f"{items} query items in {task}"
-    text = f"Over single tasks, smallest reachable p {smallest:.2g} ({limit}); "
-    if needed > tests:
-        text += f"no number of discoveries among {tests} tests reaches q <= {alpha:g} there."
-    else:
-        plural = "one discovery reaches" if needed == 1 else f"{needed} simultaneous discoveries reach"
-        text += f"{plural} q <= {alpha:g} among {tests} tests (head x task)."
-    if needed > 1 and tests and not by_draws:
-        text += f" A single one would need {items_for(alpha / tests)} query items."
-    return text

@@ -20,12 +20,11 @@ from headcats.results.run_results import RunResults
 from headcats.scores.blocks import Grid, approximation, find_blocks, prompt_effects, same_grid
 from headcats.scores.controls import control_blocks, control_table, task_specific
 from headcats.scores.given_blocks import only_method, results_of, usual_metric
-from headcats.scores.reach import reach, weak_gap
+from headcats.scores.reach import weak_gap
 from headcats.scores.testing import p_above, p_below
-from headcats.statistics.in_threads import check_jobs, in_threads
 from headcats.statistics.multiplicity import benjamini_hochberg, smallest_p
 from headcats.statistics.pooled_null import PooledNull, pooled_null, scatters
-from headcats.statistics.task import Estimate, PromptEffects, doubtful, estimate
+from headcats.statistics.task import Estimate, doubtful, estimate
 
 
 def score(
@@ -35,9 +34,7 @@ def score(
     metric: str | None = None,
     positions: str | None = None,
     effect: str = "total",
-    alpha: float = 0.05,
     seed: int = 0,
-    jobs: int = 1,
 ) -> xr.Dataset:
     """Effect of every head on every task, with interval, p, q and reliability.
 
@@ -58,21 +55,18 @@ def score(
         metric: Metric to score; each metric is divided by its own gap. None takes "logit_diff", or the only one.
         positions: Positions to score, if the results hold this method at several.
         effect: "total", or "task_specific" (denoising_patch only).
-        alpha: Level that the attribute `reach` is of, in (0, 1).
         seed: Seed of bootstrap and splits. A task's draws also depend on its name, so renaming it changes them.
-        jobs: Threads that tasks are shared out to; the numbers are the same.
 
     Returns:
         `effect, low, high, p_value, q_value, raw, standard_error, skewness, doubtful (task,
         layer, head)`, effects as shares of the gap; `n, n_items, gap, gap_low, gap_high, reliability, smallest_p
-        (task)`; bootstrap and null draws, effects per distractor task and comparisons with controls:
-        docs/schema.md lists all. q is NaN where p cannot be trusted (`doubtful`); all numbers of heads are NaN in a
-        task whose `gap_low` is not above 0.
+        (task)`; bootstrap and null draws, and comparisons with controls: docs/schema.md lists all. q is NaN where p
+        cannot be trusted (`doubtful`); all numbers of heads are NaN in a task whose `gap_low` is not above 0.
 
     Raises:
         UnknownNameError: No block of `method`, or no such `metric`.
-        OptionError: Ambiguous or missing method, metric or positions; `alpha` outside (0, 1); `jobs` below 1 or above
-            1024; a task-specific effect of another method than denoising_patch.
+        OptionError: Ambiguous or missing method, metric or positions; a task-specific effect of another method than
+            denoising_patch.
         DataError: Neither results nor blocks, or blocks with a number per position (the message says what to call); a
             task-specific effect without `second_corruption_patch`; blocks that do not match (heads, or first-order
             approximations beside exact numbers) or lack a coordinate.
@@ -113,11 +107,8 @@ def score(
             "hc.score takes the results of one revision, such as "
             f"series[{next(iter(results.children), 'step1000')!r}]; hc.evidence.over_revisions(series) scores all."
         )
-    if not 0 < alpha < 1:
-        raise OptionError(f"alpha must lie between 0 and 1, got {alpha}.")
     if effect not in ("total", "task_specific"):
         raise OptionError(f"effect must be 'total' or 'task_specific', got {effect!r}.")
-    check_jobs(jobs)
     # Of a folder, only what is scored is read.
     finished = results if isinstance(results, RunResults) else RunResults(results)
     method = method or only_method(list(dict.fromkeys(label.method for label in finished.scored)))
@@ -129,20 +120,30 @@ def score(
     controls = control_blocks(finished, list(blocks), method=method, positions=positions)
     if effect == "task_specific":
         selected = task_specific(blocks, controls.get("task"), method=method, metric=metric)
-        _warn_of_missing([task for task in blocks if task not in selected], controls["task"].name)
-    estimates_of = in_threads(lambda task: estimate(selected[task], task=task, seed=seed), selected, jobs=jobs)
-    estimates = dict(zip(selected, estimates_of, strict=True))
-    null = pooled_null({task: of_task.scatter for task, of_task in estimates.items()}, seed=seed, jobs=jobs)
-    _warn_of_weak_gaps(estimates, metric=metric)
+        if missing := [task for task in blocks if task not in selected]:
+            warnings.warn(
+                f"{len(missing)} tasks have no {controls['task'].name} of their prompts and are left out: "
+                f"{', '.join(missing)}.",
+                StatisticsWarning,
+                stacklevel=2,
+            )
+    estimates = {task: estimate(prompts, task=task, seed=seed) for task, prompts in selected.items()}
+    null = pooled_null({task: of_task.scatter for task, of_task in estimates.items()}, seed=seed)
+    weak = [weak_gap(task, of_task) for task, of_task in estimates.items() if not of_task.gap_low > 0]
+    if weak:
+        warnings.warn(
+            f"The clean-corrupted gap in {metric!r} is not clearly above 0 for {', '.join(weak)}: an effect is "
+            "meaningless as a share of it, and NaN. Leave these tasks out or use another metric.",
+            StatisticsWarning,
+            stacklevel=2,
+        )
     category_of, categories = _categories(finished, list(estimates))
     source_of = [finished.independent_source(task) for task in estimates]
-    table = _scores_table(selected, estimates, null, category_of, source_of, grid)
+    table = _scores_table(estimates, null, category_of, source_of, grid)
     if effect == "total":
         table = table.assign(control_table(blocks, controls, table, metric=metric, seed=seed))
     table = table.assign(_below_noise({task: blocks[task] for task in estimates}, table, metric=metric))
     clear = (table["gap_low"] > 0).values
-    counted = table[["p_value", "smallest_p", "n_items"]]  # without the draws, which are large
-    counted = counted.isel(task=clear) if clear.any() else counted
     table.attrs |= {
         "categories": categories,
         "method": method,
@@ -151,28 +152,9 @@ def score(
         "effect": effect,
         **approximation(blocks),
         **unit_attrs(unit_of(next(iter(blocks.values())))),
-        "smallest_p": float(counted["smallest_p"].max()),
-        "reach": reach(counted, alpha=alpha),
+        "smallest_p": float(table["smallest_p"][clear if clear.any() else slice(None)].max()),
     }
     return table
-
-
-def _warn_of_missing(tasks: list[str], control: str) -> None:
-    if tasks:
-        _warn(f"{len(tasks)} tasks have no {control} of their prompts and are left out: {', '.join(tasks)}.")
-
-
-def _warn_of_weak_gaps(estimates: dict[str, Estimate], *, metric: str) -> None:
-    weak = [weak_gap(task, of_task) for task, of_task in estimates.items() if not of_task.gap_low > 0]
-    if weak:
-        _warn(
-            f"The clean-corrupted gap in {metric!r} is not clearly above 0 for {', '.join(weak)}: an effect is "
-            "meaningless as a share of it, and NaN. Leave these tasks out or use another metric."
-        )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, StatisticsWarning, stacklevel=4)
 
 
 def _below_noise(blocks: dict[str, xr.Dataset], table: xr.Dataset, *, metric: str) -> dict[str, xr.DataArray]:
@@ -205,14 +187,13 @@ def _categories(run: RunResults, tasks: list[str]) -> tuple[list[str], str]:
 
 
 def _scores_table(
-    prompts: dict[str, PromptEffects],
     estimates: dict[str, Estimate],
     null: PooledNull,
     category_of: list[str],
     source_of: list[str],
     grid: Grid,
 ) -> xr.Dataset:
-    """Estimates of all tasks, labelled, with intervals, p, q over heads x tasks and effects per distractor task."""
+    """Estimates of all tasks, labelled, with intervals, p, and q over heads x tasks."""
     shape, by_task = (len(grid["layer"]), len(grid["head"])), list(estimates.values())
     bounds = [null.interval(task, of_task.effect, of_task.standard_error) for task, of_task in estimates.items()]
     low, high = (np.stack(ends) for ends in zip(*bounds, strict=True))
@@ -254,18 +235,6 @@ def _scores_table(
     not_trusted = doubtful(per_head["effect"], per_head["skewness"], [of_task.scatter for of_task in by_task])
     table["doubtful"] = table["effect"].copy(data=not_trusted.reshape(-1, *shape))
     table["q_value"] = table["effect"].copy(data=benjamini_hochberg(p_value)).where(~table["doubtful"])
-    distractors = sorted({str(name) for of_task in prompts.values() for name in of_task.distractor} - {""})
-    by_distractor = np.full((len(estimates), len(distractors), *shape), np.nan)
-    for (row, (task, of_task)), (column, name) in itertools.product(
-        enumerate(estimates.items()), enumerate(distractors)
-    ):
-        rows = prompts[task].distractor == name
-        if rows.any() and of_task.gap_low > 0:
-            mean = prompts[task].effect[rows].mean(axis=0)
-            by_distractor[row, column] = (mean / of_task.gap).reshape(shape)
-    if distractors:
-        table["distractor_effect"] = (("task", "distractor", "layer", "head"), by_distractor)
-        table = table.assign_coords(distractor=distractors)
     return table
 
 

@@ -1,11 +1,8 @@
 """Many heads, many tasks: q values, partial conjunctions, and what p a number of items and draws can reach."""
 
-import math
-
 import numpy as np
 from jaxtyping import Float
-
-from headcats.statistics.distributions import normal_above, normal_quantile
+from scipy import special
 
 # Shares of the level that the two tests below get.
 STOUFFER, SIMES = 0.8, 0.2
@@ -19,11 +16,6 @@ def smallest_p(n_items: int, *, draws: int) -> float:
 def items_for(p_value: float) -> int:
     """Smallest number of items that can reach a two-sided p."""
     return next(n for n in range(1, 200) if float(n) ** (1 - n) <= p_value)
-
-
-def discoveries_needed(smallest: float, *, tests: int, alpha: float) -> int:
-    """Number of heads that must reach `smallest` at once before Benjamini-Hochberg calls them; above `tests`: never."""
-    return max(1, math.ceil(smallest * tests / alpha - 1e-9))
 
 
 def benjamini_hochberg(p_values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
@@ -64,5 +56,5 @@ def partial_conjunction(
         between = correlation * (1 - np.eye(len(p_values)))
         variance = variance + np.maximum(0.0, between[order[:, None], order[None, :]].sum(axis=(0, 1)))
     with np.errstate(divide="ignore"):
-        stouffer = normal_above(normal_quantile(largest).sum(axis=0) / np.sqrt(variance))
+        stouffer = special.ndtr(special.ndtri(largest).sum(axis=0) / np.sqrt(variance))
     return np.asarray(np.minimum(1.0, np.minimum(stouffer / STOUFFER, simes / SIMES)))

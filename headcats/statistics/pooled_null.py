@@ -22,7 +22,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from headcats.statistics.distributions import t_quantile
-from headcats.statistics.in_threads import in_threads
 from headcats.statistics.random_streams import stream
 
 CONFIDENCE = 0.95
@@ -68,7 +67,7 @@ class PooledNull:
         return effect - width * high, effect - width * low
 
 
-def pooled_null(scatter: Mapping[str, Float[np.ndarray, "item head"]], *, seed: int, jobs: int = 1) -> PooledNull:
+def pooled_null(scatter: Mapping[str, Float[np.ndarray, "item head"]], *, seed: int) -> PooledNull:
     """The null distribution for every task, from the scatter of items around the effects of all tasks."""
     errors = {task: standard_errors(values) for task, values in scatter.items()}
     pool = np.concatenate([errors[task][scatters(values)] for task, values in scatter.items()] or [[]])
@@ -80,20 +79,16 @@ def pooled_null(scatter: Mapping[str, Float[np.ndarray, "item head"]], *, seed: 
         levels = np.unique(np.quantile(levels, np.linspace(0, 1, _LEVELS), method="lower"))
     per_head = math.ceil(max(LEAST_DRAWS, DRAWS_PER_TEST * len(pool)) / max(1, len(pool)))
     drawn: dict[int, list[np.ndarray]] = {int(level): [] for level in levels}
-
-    def draw(task: str) -> tuple[Float32[np.ndarray, "draw head"], list[Float32[np.ndarray, "pooled varied"]]]:
-        values, varies = scatter[task], scatters(scatter[task])
-        whole = np.full((KEPT_DRAWS, values.shape[1]), np.nan, dtype=np.float32)
-        if len(values) < 2 or not varies.any():
-            return whole, []
-        rng = stream(seed, task, "pooled null")
-        (whole[:, varies],) = _statistics(values[:, varies], [len(values)], floor, draws=KEPT_DRAWS, rng=rng)
-        return whole, _statistics(values[:, varies], list(drawn), floor, draws=per_head, rng=rng)
-
     kept = {}
-    for task, (whole, of_levels) in zip(scatter, in_threads(draw, scatter, jobs=jobs), strict=True):
-        kept[task] = whole
-        for level, draws_of_level in zip(drawn, of_levels, strict=False):  # none of a task without scatter
+    for task, values in scatter.items():
+        varies = scatters(values)
+        kept[task] = np.full((KEPT_DRAWS, values.shape[1]), np.nan, dtype=np.float32)
+        if len(values) < 2 or not varies.any():
+            continue
+        rng = stream(seed, task, "pooled null")
+        (kept[task][:, varies],) = _statistics(values[:, varies], [len(values)], floor, draws=KEPT_DRAWS, rng=rng)
+        of_levels = _statistics(values[:, varies], list(drawn), floor, draws=per_head, rng=rng)
+        for level, draws_of_level in zip(drawn, of_levels, strict=True):
             drawn[level].append(draws_of_level.ravel())
     draws = sum(map(len, drawn[int(levels[0])])) or LEAST_DRAWS
     rank = _kept_ranks(draws)

@@ -37,8 +37,6 @@ class PromptEffects:
     """Clean minus corrupted metric."""
     item: Shaped[np.ndarray, " prompt"]
     """Query item of each prompt: the cluster."""
-    distractor: Shaped[np.ndarray, " prompt"]
-    """Distractor task of each prompt ("" where there is none)."""
 
 
 class Estimate(NamedTuple):

@@ -123,8 +123,8 @@ def test_the_answer_says_what_the_other_methods_say(printed):
     details = printed(100, "map", "r", "--details")
     for warning in re.findall(r"^! (.+)$", text, flags=re.MULTILINE):
         assert f"- {warning}" in details
-    assert "smallest reachable p" in details
-    assert "smallest reachable p" not in text
+    assert "Heads in exactly so many categories" in details
+    assert "Heads in exactly so many categories" not in text
     assert re.search("Of 2 .* mean ablation .* 1, and adds 1", " ".join(text.split()))
     assert "`headcats evidence r`" in text
 

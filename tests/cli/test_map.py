@@ -70,7 +70,6 @@ RESULTS_UNKNOWN = {
     "--rule fdrr": ("rule 'fdrr'", "'fdr'"),
     "--rule fdr:alpha=null": ("alpha", "'null'"),
     "--min-tasks 9": ("min_tasks=9",),
-    "--jobs 0": ("jobs",),
     "--method denoising": ("denoising",),
     "--method mean_ablation --positions first": ("first",),
 }

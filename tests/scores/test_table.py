@@ -38,7 +38,7 @@ def test_every_number_is_that_of_the_scores(scores):
         cell = scores.sel(dict(zip(("task", "layer", "head"), row, strict=True)))
         for name in ("effect", "low", "high", "p_value", "q_value", "raw", "doubtful", "n", "gap", "reliability"):
             np.testing.assert_equal(values[name], cell[name].item())
-    assert not {"resampled", "null_t", "rank", "noise_correlation", "distractor_effect"} & set(table)
+    assert not {"resampled", "null_t", "rank", "noise_correlation"} & set(table)
     assert table.index.is_unique
 
 

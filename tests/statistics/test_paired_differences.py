@@ -16,7 +16,7 @@ def estimated(effects: np.ndarray, *, gaps: np.ndarray | None = None, name: str 
     n = len(effects)
     gaps = np.ones(n) if gaps is None else gaps
     items = np.array([f"{name}{number}" for number in range(n)])
-    return estimate(PromptEffects(effects * gaps[:, None], gaps, items, np.full(n, "")), task="t", seed=0)
+    return estimate(PromptEffects(effects * gaps[:, None], gaps, items), task="t", seed=0)
 
 
 def two_runs(rng: np.random.Generator, *, shared: float, change: float = 0.0) -> list[tuple[Estimate, Estimate]]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headcats.base.errors import DataError
-from headcats.statistics.multiplicity import discoveries_needed, items_for, smallest_p
+from headcats.statistics.multiplicity import items_for, smallest_p
 from headcats.statistics.random_streams import stream
 from headcats.statistics.task import (
     RESAMPLES,
@@ -20,15 +20,12 @@ from headcats.statistics.task import (
 )
 
 
-def prompts_of(
-    effect: np.ndarray, gap: np.ndarray | None = None, *, item: object = None, distractor: object = ""
-) -> PromptEffects:
+def prompts_of(effect: np.ndarray, gap: np.ndarray | None = None, *, item: object = None) -> PromptEffects:
     n = len(effect)
     return PromptEffects(
         effect=np.asarray(effect, dtype=float),
         gap=np.ones(n) if gap is None else np.asarray(gap, dtype=float),
         item=np.arange(n).astype(str) if item is None else np.asarray(item).astype(str),
-        distractor=np.full(n, distractor) if isinstance(distractor, str) else np.asarray(distractor).astype(str),
     )
 
 
@@ -134,14 +131,11 @@ def test_order_of_prompts_and_heads_and_the_unit_do_not_matter(seed: int, unit: 
     rng = np.random.default_rng(seed)
     n, heads = 18, 5
     effect, gap = rng.normal(0.2, 1, size=(n, heads)), rng.uniform(0.5, 2, size=n)
-    item, distractor = rng.integers(0, 12, size=n).astype(str), rng.integers(0, 3, size=n).astype(str)
+    item = rng.integers(0, 12, size=n).astype(str)
     shuffle, reorder = rng.permutation(n), rng.permutation(heads)
-    plain = estimate(PromptEffects(effect, gap, item, distractor), task="t", seed=seed)
-    moved = estimate(
-        PromptEffects(unit * effect[shuffle][:, reorder], unit * gap[shuffle], item[shuffle], distractor[shuffle]),
-        task="t",
-        seed=seed,
-    )
+    plain = estimate(PromptEffects(effect, gap, item), task="t", seed=seed)
+    shuffled = PromptEffects(unit * effect[shuffle][:, reorder], unit * gap[shuffle], item[shuffle])
+    moved = estimate(shuffled, task="t", seed=seed)
     for name in ("effect", "standard_error", "skewness"):
         np.testing.assert_allclose(getattr(moved, name), getattr(plain, name)[reorder], rtol=1e-6, err_msg=name)
     np.testing.assert_allclose(moved.reliability, plain.reliability, rtol=1e-9)
@@ -167,13 +161,11 @@ def test_reliability_of_nothing_is_nan(sums: np.ndarray) -> None:
     assert np.isnan(reliability(sums, rng=stream(0)))
 
 
-def test_items_and_discoveries() -> None:
+def test_items_and_draws_limit_p() -> None:
     assert smallest_p(5, draws=200_000) == 5.0**-4
     assert smallest_p(20, draws=200_000) == 2 / 200_001
     assert smallest_p(1, draws=200_000) == 1.0
     assert [items_for(p) for p in (1.0, 5.0**-4, 5.0**-4 * 0.99)] == [1, 5, 6]
-    assert discoveries_needed(2.0**-7, tests=48, alpha=0.05) == 8
-    assert discoveries_needed(0.1, tests=48, alpha=0.05) == 96
 
 
 def test_resamples_scatter_like_the_effect() -> None:

@@ -94,7 +94,7 @@ def ranked_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = None
     with warnings.catch_warnings():
         # Of gaps: raw effects are not divided by them.
         warnings.simplefilter("ignore", StatisticsWarning)
-        scores = score(results, method=METHOD, metric=metric, positions="last", alpha=0.99)
+        scores = score(results, method=METHOD, metric=metric, positions="last")
     return ranked(scores, n)
 
 

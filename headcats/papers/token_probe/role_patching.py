@@ -131,8 +131,7 @@ def _estimated(
     if not patched.any():
         return None
     items = np.array([item for batch in batches for item in batch.items], dtype=object).astype(str)
-    tasks = np.array([task for batch in batches for task in batch.distractor_tasks], dtype=object).astype(str)
-    prompts = PromptEffects(change[patched], gap[patched], items[patched], tasks[patched])
+    prompts = PromptEffects(change[patched], gap[patched], items[patched])
     return estimate(prompts, task=f"layer_role {batches[0].task} {role}", seed=seed)
 
 

@@ -1,4 +1,4 @@
-"""Findings of a category map: its heads, how sure they are, what categories share, and what the data can reach."""
+"""Findings of a category map: its heads, how sure they are, what categories share, and controls."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -32,7 +32,7 @@ _NAMED = 3
 
 
 def map_findings(result: MapResult) -> Iterator[Finding]:
-    """The head list of a map by scores, shared heads, overlap with intervals, and the reach of data."""
+    """The head list of a map by scores, shared heads, overlap with intervals, and caveats."""
     yield from not_judged(result)
     yield from unit_note(result.tables["members"])
     yield from head_findings(result)
@@ -50,7 +50,7 @@ def shared_findings(result: MapResult) -> Iterator[Finding]:
         yield from _jaccard(result.overlap)
     else:
         yield paragraph("map.single_category")
-    yield from _reach(result.tables["scores"], result.spec.sign)
+    yield from _caveats(result.tables["scores"], result.spec.sign)
     yield from difference_table(result.tables["differences"])
 
 
@@ -135,7 +135,7 @@ def pairwise(
     return ["", *names[:-1]], rows
 
 
-def _reach(scores: xr.Dataset, sign: str) -> Iterator[Finding]:
+def _caveats(scores: xr.Dataset, sign: str) -> Iterator[Finding]:
     if approximation := approximation_label(scores):
         yield paragraph("map.approximation", kind=approximation)
     if "below_noise" in scores:
@@ -143,7 +143,6 @@ def _reach(scores: xr.Dataset, sign: str) -> Iterator[Finding]:
         yield paragraph("map.below_noise", n=int(scores["below_noise"].sum()), effects=n_effects)
     if sign != "suppressing":
         yield from _controls(scores)
-    yield paragraph("map.reach", text=scores.attrs["reach"])
 
 
 def _controls(scores: xr.Dataset) -> Iterator[Finding]:

@@ -159,11 +159,11 @@ def _placing(model: ModelRecord) -> dict[str, object]:
     return {"device": device_map if device_map in SPREAD else None, "load_in": bits[0] if bits else None}
 
 
-def read_map(run: RunResults, spec: MapSpec, *, jobs: int = 1) -> MapResult:
+def read_map(run: RunResults, spec: MapSpec) -> MapResult:
     """Map a run by scores of tasks, or by a joint method."""
     method = str(spec.label) if spec.label.name else None
     label = sorting_label(run, method)
     if label is not None:
         return joint_map(run, label, spec)
     check_scored(run, method, by="A map")
-    return scored_map(run, spec, jobs=jobs)
+    return scored_map(run, spec)
