@@ -9,7 +9,7 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int, Int8, Shaped
 
 from headcats.base.errors import DataError, OptionError
-from headcats.categories.judging import ROWS, half_of, joined_names, warn_of
+from headcats.categories.judging import ROWS, check_min_tasks, joined_names, needed_of, warn_of
 from headcats.results.categories import coloured
 from headcats.results.declaration import Selection, declaration_of, registered_declarations
 from headcats.results.head_axes import head_coords
@@ -48,7 +48,8 @@ def members_of(
         above=2,
     )
     members = xr.Dataset(coords={"category": list(rows.places), **head_coords(block)})
-    for variable, outcome_name, prefix in ((selection.variable, "member", ""), _suppressing(selection)):
+    signs = ((selection.variable, "member", ""), (selection.suppressing, "suppressing", "suppressing_"))
+    for variable, outcome_name, prefix in signs:
         side = _judged(block, selection, rows, variable, rule=rule, needed=needed)
         members[outcome_name] = (ROWS, side.outcome)
         members[f"{prefix}effect"] = (ROWS, -side.effect if prefix else side.effect)
@@ -171,40 +172,28 @@ def _row_dim(selection: Selection) -> str:
     return "task" if selection.over == "task" else selection.group
 
 
-def _suppressing(selection: Selection) -> tuple[str, str, str]:
-    return selection.suppressing, "suppressing", "suppressing_"
-
-
 def _needed(places: Mapping[str, Any], min_tasks: int | str | None, selection: Selection) -> dict[str, int]:
     """Category -> tasks that a head has to pass in, at least one."""
-    whole = isinstance(min_tasks, int) and not isinstance(min_tasks, bool) and min_tasks >= 1
-    if min_tasks not in (None, "half") and not whole:
-        raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
+    min_tasks = 1 if min_tasks is None else min_tasks
+    check_min_tasks(min_tasks)
     largest = max(map(len, places.values()))
-    if whole and int(min_tasks) > largest:  # type: ignore[arg-type]
+    if isinstance(min_tasks, int) and min_tasks > largest:
         rows = "relations" if selection.over == "task" else "row, which its seeds are reduced to"
         raise OptionError(f"min_tasks={min_tasks}, but no category has more than {largest} {rows}.")
-    if min_tasks == "half":
-        return {name: max(1, half_of(len(tasks))) for name, tasks in places.items()}
-    return dict.fromkeys(places, 1 if min_tasks is None else int(min_tasks))
-
-
-def listed_categories(table: xr.Dataset) -> list[dict[str, str]]:
-    """The attribute `categories`: names with their colours; a DataError for another text."""
-    text = str(table.attrs["categories"])
-    try:
-        return [{**entry, "name": str(entry["name"])} for entry in json.loads(text)]
-    except (ValueError, TypeError, KeyError):
-        raise DataError(
-            f"The attribute `categories` must be a JSON list of names with colours; got {text[:60]!r}."
-        ) from None
+    return {name: max(1, needed_of(len(tasks), min_tasks)) for name, tasks in places.items()}
 
 
 def _categories(block: xr.Dataset, selection: Selection) -> list[dict[str, str]]:
     """Categories with their colours, in order: those of the suite, or the groups of the block."""
-    groups = [str(name) for name in dict.fromkeys(block[selection.group].values.tolist())]
     if "categories" in block.attrs:
-        return listed_categories(block)
+        text = str(block.attrs["categories"])
+        try:
+            return [{**entry, "name": str(entry["name"])} for entry in json.loads(text)]
+        except (ValueError, TypeError, KeyError):
+            raise DataError(
+                f"The attribute `categories` must be a JSON list of names with colours; got {text[:60]!r}."
+            ) from None
+    groups = [str(name) for name in dict.fromkeys(block[selection.group].values.tolist())]
     if not any(groups):
         raise DataError("These relations have no categories: call the method with categories={name: category, ...}.")
     colours = {each.name.casefold(): each.colour for each in coloured(groups)}

@@ -39,7 +39,7 @@ class Reduction:
         """
         effect, low, high = (self._values(name) for name in ("effect", "low", "high"))
         p_above = self.tests.p_above[self.rows]
-        reduced = self._reduced(effect, low, high, p_above)
+        reduced = self._reduced(effect, low, p_above, high=high, correlation=self._correlation)
         enough = (~np.isnan(effect)).sum(axis=0) >= self.r
         others = len(effect) - self.r + 1
         reduced["p_below"] = np.where(enough, self._conjunction(self.tests.p_below[self.rows], others), np.nan)
@@ -98,13 +98,7 @@ class Reduction:
         with np.errstate(divide="ignore", invalid="ignore"):
             statistic = (effect - least) / (error + scores.attrs["error_floor"])
         p_value = p_of_statistic(scores, np.where(statistic == 0, 0.0, statistic), effect)
-        enough = (~np.isnan(effect)).sum(axis=-3) >= self.r
-        reduced = {
-            "effect": self._largest(effect, -np.inf),
-            "low": self._largest(effect - (middle - low), -np.inf),
-            "p_value": _conjunction(p_value, self.r, correlation=correlation),
-        }
-        return {name: np.where(enough, values, np.nan) for name, values in reduced.items()}
+        return self._reduced(effect, effect - (middle - low), p_value, correlation=correlation)
 
     def without_effect(self) -> Grids:
         """Grids of draws in which every effect is the tested one, so that all that is called is false."""
@@ -113,7 +107,7 @@ class Reduction:
         p_value = p_of_statistic(scores, statistic)
         effect = self.tests.least + statistic * (self._values("standard_error") + scores.attrs["error_floor"])
         below, above = self._values("effect") - self._values("low"), self._values("high") - self._values("effect")
-        return self._reduced(effect, effect - below, effect + above, p_value)
+        return self._reduced(effect, effect - below, p_value, high=effect + above, correlation=self._correlation)
 
     def smallest_p(self) -> float:
         """The smallest one-sided p that the category can reach."""
@@ -127,13 +121,19 @@ class Reduction:
     def _values(self, name: str) -> Float[np.ndarray, "task layer head"]:
         return self.tests.grids[name][self.rows]
 
-    def _reduced(self, effect: np.ndarray, low: np.ndarray, high: np.ndarray, p_value: np.ndarray) -> Grids:
-        reduced = {
-            "effect": self._largest(effect, -np.inf),
-            "low": self._largest(low, -np.inf),
-            "high": self._largest(high, np.inf),
-            "p_value": self._conjunction(p_value, self.r),
-        }
+    def _reduced(
+        self,
+        effect: Float[np.ndarray, "*draw task layer head"],
+        low: Float[np.ndarray, "*draw task layer head"],
+        p_value: Float[np.ndarray, "*draw task layer head"],
+        *,
+        high: Float[np.ndarray, "*draw task layer head"] | None = None,
+        correlation: Float[np.ndarray, "task task"] | None,
+    ) -> Grids:
+        reduced = {"effect": self._largest(effect, -np.inf), "low": self._largest(low, -np.inf)}
+        if high is not None:
+            reduced["high"] = self._largest(high, np.inf)
+        reduced["p_value"] = _conjunction(p_value, self.r, correlation=correlation)
         enough = (~np.isnan(effect)).sum(axis=-3) >= self.r
         return {name: np.where(enough, values, np.nan) for name, values in reduced.items()}
 
@@ -238,10 +238,9 @@ def stacked_grids(reductions: Sequence[Reduction]) -> Grids:
 
 def tasks_needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str, int]:
     """Category -> r, of the categories with enough tasks."""
-    if min_tasks != "half" and (isinstance(min_tasks, bool) or not isinstance(min_tasks, int) or min_tasks < 1):
-        raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
+    check_min_tasks(min_tasks)
     counts = {category: len(members) for category, members in tasks.items()}
-    needed = {category: half_of(n) if isinstance(min_tasks, str) else min_tasks for category, n in counts.items()}
+    needed = {category: needed_of(n, min_tasks) for category, n in counts.items()}
     enough = {category: r for category, r in needed.items() if 0 < counts[category] >= r}
     if not enough:
         have = ", ".join(f"{category}: {n}" for category, n in counts.items())
@@ -252,9 +251,15 @@ def tasks_needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str,
     return enough
 
 
-def half_of(n: int) -> int:
-    """Half of a category's tasks, rounded up; both of two."""
-    return min(n, max(2, math.ceil(n / 2)))
+def check_min_tasks(min_tasks: int | str) -> None:
+    """Raises OptionError for anything but "half" or a whole number of at least 1."""
+    if min_tasks != "half" and (isinstance(min_tasks, bool) or not isinstance(min_tasks, int) or min_tasks < 1):
+        raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
+
+
+def needed_of(n: int, min_tasks: int | str) -> int:
+    """Number of n tasks that `min_tasks` asks for; "half" is rounded up, and both of two."""
+    return min(n, max(2, math.ceil(n / 2))) if isinstance(min_tasks, str) else min_tasks
 
 
 def joined_names(

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from headcats.base.errors import DataError, OptionError, UnknownNameError, pluralize
+from headcats.categories.judging import check_min_tasks
 from headcats.results.block_files import slug
 from headcats.results.declaration import approximation_label
 from headcats.results.head_axes import HEAD
@@ -58,11 +59,8 @@ class MapSpec:
                 raise OptionError(f"{option} must be {' or '.join(map(repr, choices))}; got {value!r}.")
         options = {"rule": rule, "min-tasks": min_tasks}
         named = frozenset(name for name, value in options.items() if value is not None)
-        min_tasks = "half" if min_tasks is None else min_tasks
-        if min_tasks != "half":
-            if not str(min_tasks).isdecimal() or not int(min_tasks):
-                raise OptionError(f"min_tasks is 'half' or a whole number of at least 1; got {min_tasks!r}.")
-            min_tasks = int(min_tasks)
+        min_tasks = "half" if min_tasks is None else int(min_tasks) if str(min_tasks).isdecimal() else min_tasks
+        check_min_tasks(min_tasks)
         judge = fdr() if rule is None else parse_rule(rule)
         at = label.at(positions or label.positions)
         return cls(at, metric or "", effect, judge, min_tasks, sign, named=named)
@@ -77,13 +75,16 @@ class MapSpec:
         elif not label.positions:
             present = [scored for scored in run.scored if scored.method == label.method]
             label = present[0] if len(present) == 1 else label
+        if not self.metric and not run.manifest.plan.metrics:
+            raise DataError("The manifest of these results names no metric: name one with --metric (metric=...).")
+        answers = run.manifest.plan.answers if run.has_manifest else ""
         return replace(
             self,
             label=label,
-            metric=self.metric or _first_metric(run),
+            metric=self.metric or run.manifest.plan.metrics[0],
             approximation=run.approximation(label),
             model=run.manifest_or_empty.model.name,
-            answers=_answers(run),
+            answers="" if answers == "whole" else answers,
         )
 
     @property
@@ -178,17 +179,6 @@ class MapSpec:
             "min-tasks": str(self.min_tasks),
             "sign": self.sign,
         }
-
-
-def _first_metric(run: RunResults) -> str:
-    if not run.manifest.plan.metrics:
-        raise DataError("The manifest of these results names no metric: name one with --metric (metric=...).")
-    return run.manifest.plan.metrics[0]
-
-
-def _answers(run: RunResults) -> str:
-    answers = run.manifest.plan.answers if run.has_manifest else ""
-    return "" if answers == "whole" else answers
 
 
 def refuse_unused(options: Iterable[str], *, by: str) -> None:

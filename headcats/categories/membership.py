@@ -29,6 +29,14 @@ from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, negate
 from headcats.scores.table import without_draws
 
+# Variable of helping heads -> that of the negated scores, which is negative for suppressing heads.
+_MIRRORED = {"effect": "effect", "low": "high", "high": "low"}
+_MIRRORED |= {"specific_effect": "specific_effect", "specific_low": "specific_high", "specific_high": "specific_low"}
+SUPPRESSING = {"member": "suppressing", "resampled_member": "resampled_suppressing"} | {
+    name: f"suppressing_{name}"
+    for name in (*_MIRRORED, "p_value", "p_below", "q_value", "doubtful", "tasks", "size", "probability")
+}
+"""Variable of helping heads -> that of suppressing heads."""
 SETTLED = 0.8
 """A head that is in its category in a smaller share of the resamples is called unsure."""
 
@@ -122,22 +130,9 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     turned = negate(scores.drop_vars("null_effect_t", errors="ignore"))
     suppressing = _reduced_and_ruled(turned, counted, needed, rule=rule)
 
-    variables = {
-        "suppressing": suppressing["outcome"],
-        "size": (helping["outcome"] == 1).sum(("layer", "head")),
-        "suppressing_size": (suppressing["outcome"] == 1).sum(("layer", "head")),
-    }
-    if "resampled_member" in helping:
-        variables["suppressing_probability"] = suppressing["probability"]
-        variables["resampled_suppressing"] = suppressing["resampled_member"]
-    mirrored = {"effect": "effect", "low": "high", "high": "low", "specific_effect": "specific_effect"}
-    mirrored |= {"specific_low": "specific_high", "specific_high": "specific_low"}
-    for name, negated in mirrored.items():
-        if name in suppressing:
-            variables[f"suppressing_{name}"] = -suppressing[negated]
-    for name in ("p_value", "p_below", "q_value", "doubtful", "tasks"):
-        variables[f"suppressing_{name}"] = suppressing[name]
-    members = helping.rename(outcome="member").assign(variables)
+    negative = {name: -suppressing[negated] for name, negated in _MIRRORED.items() if name in suppressing}
+    suppressing = suppressing.assign(negative)
+    members = helping.assign({name: suppressing[of] for of, name in SUPPRESSING.items() if of in suppressing})
     # Categories without numbers: 0 (undecided) for integers, "" for text, else NaN.
     blank = {name: values.dtype.type() for name, values in members.items() if values.dtype.kind != "f"}
     members = members.reindex(category=list(numbered), fill_value=blank)
@@ -242,7 +237,11 @@ def _reduced_and_ruled(
     table, cutoffs = judged.table, rule.cutoffs(judged.table)
     trusted_p = np.stack([reduction.trusted_p() for reduction in judged.reductions])
     needs_doubtful = (judged.outcome == 1) & (trusted_p > cutoffs.p_value[:, None, None])
-    variables: dict[str, tuple] = {"outcome": (ROWS, judged.outcome), "doubtful": (ROWS, needs_doubtful)}
+    variables: dict[str, tuple] = {
+        "member": (ROWS, judged.outcome),
+        "size": ("category", (judged.outcome == 1).sum(axis=(1, 2))),
+        "doubtful": (ROWS, needs_doubtful),
+    }
     if "resampled" in scores:
         resampled, drawable = resampled_members(judged.reductions, cutoffs)
         variables["resampled_member"] = (("resample", *ROWS), resampled)

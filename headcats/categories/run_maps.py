@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import xarray as xr
@@ -27,7 +27,11 @@ from headcats.scores.scoring import score
 from headcats.scores.table import without_draws
 
 _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
-_TABLES = ("scores", "members", "overlap", "differences", "sharing")
+_TABLES = {
+    "scores": ("scores",),
+    "overlap": ("scores", "members", "overlap"),
+    "tests": ("scores", "members", "overlap", "differences", "sharing"),
+}
 
 
 def read_scores(run: RunResults, reading: MapSpec, *, seed: int = 0) -> xr.Dataset:
@@ -43,11 +47,6 @@ def read_scores(run: RunResults, reading: MapSpec, *, seed: int = 0) -> xr.Datas
     )
 
 
-def judge_scores(scores: xr.Dataset, reading: MapSpec) -> xr.Dataset:
-    """`hc.categorize` of a reading."""
-    return categorize(scores, rule=reading.rule, min_tasks=reading.min_tasks)
-
-
 def map_tables(run: RunResults, reading: MapSpec) -> dict[str, xr.Dataset]:
     """`scores`, `members` and `overlap` of a reading, the last with descriptors of heads.
 
@@ -59,11 +58,11 @@ def map_tables(run: RunResults, reading: MapSpec) -> dict[str, xr.Dataset]:
 def _judged(run: RunResults, reading: MapSpec) -> dict[str, xr.Dataset]:
     scores = read_scores(run, reading)
     try:
-        members = judge_scores(scores, reading)
+        members = categorize(scores, rule=reading.rule, min_tasks=reading.min_tasks)
     except TooFewItemsError as error:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StatisticsWarning)  # the first call has given them
-            members = judge_scores(scores, replace(reading, rule=_UNDECIDED))
+            members = categorize(scores, rule=_UNDECIDED, min_tasks=reading.min_tasks)
         if "size_expected" in members:
             members["size_expected"] = members["size_expected"] * float("nan")
         members.attrs |= {"rule": repr(reading.rule), "not_judged": str(error)}
@@ -105,34 +104,21 @@ def with_tests(tables: Mapping[str, xr.Dataset], reading: MapSpec) -> dict[str, 
         return {**tables, "differences": effect_differences(tables["scores"]), "sharing": shared}
 
 
-def kept_map(run: RunResults, reading: MapSpec) -> dict[str, xr.Dataset]:
-    """`map_tables` of a reading without draws, and its `with_tests`; kept if the results lie in a folder."""
+def kept_tables(run: RunResults, reading: MapSpec, *, upto: str = "tests") -> dict[str, xr.Dataset]:
+    """Tables of a reading without draws, as far as `upto`: "scores", "overlap" or "tests".
+
+    See `read_scores`, `map_tables` and `with_tests`. They are kept if the results lie in a folder, and the rule's name
+    says all that it does.
+    """
 
     def compute() -> dict[str, xr.Dataset]:
-        return with_tests(_judged(run, reading), reading)
+        tables = {"scores": read_scores(run, reading)} if upto == "scores" else _judged(run, reading)
+        if upto == "tests":
+            tables = with_tests(tables, reading)
+        return {name: without_draws(table) for name, table in tables.items()}
 
-    return _described(_kept(run, reading, _TABLES, compute), run)
-
-
-def kept_judged(run: RunResults, reading: MapSpec) -> dict[str, xr.Dataset]:
-    """`map_tables` of a reading without draws; kept if the results lie in a folder."""
-    return _described(_kept(run, reading, _TABLES[:3], lambda: _judged(run, reading)), run)
-
-
-def kept_scores(run: RunResults, reading: MapSpec) -> xr.Dataset:
-    """`read_scores` of a reading without draws; kept if the results lie in a folder."""
-    return _kept(run, reading, ("scores",), lambda: {"scores": read_scores(run, reading)})["scores"]
-
-
-def _kept(
-    run: RunResults, reading: MapSpec, names: tuple[str, ...], compute: Callable[[], dict[str, xr.Dataset]]
-) -> dict[str, xr.Dataset]:
-    """Tables without draws, from the folder if the rule's name says all that it does."""
-
-    def computed() -> dict[str, xr.Dataset]:
-        return {name: without_draws(table) for name, table in compute().items()}
-
-    return cached_tables(run, repr(reading), names, computed) if is_registered(reading.rule) else computed()
+    tables = cached_tables(run, repr(reading), _TABLES[upto], compute) if is_registered(reading.rule) else compute()
+    return tables if upto == "scores" else _described(tables, run)
 
 
 def scored_map(run: RunResults, spec: MapSpec) -> MapResult:
@@ -143,7 +129,7 @@ def scored_map(run: RunResults, spec: MapSpec) -> MapResult:
     spec = spec.resolve(run)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StatisticsWarning)
-        mapped = _scored(run, spec, kept_map(run, spec))
+        mapped = _scored(run, spec, kept_tables(run, spec))
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     cautions = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, StatisticsWarning))
@@ -161,7 +147,7 @@ def scored_map(run: RunResults, spec: MapSpec) -> MapResult:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", StatisticsWarning)  # those of the requested map have been given
-                maps.append(_scored(run, candidate, kept_judged(run, candidate)))
+                maps.append(_scored(run, candidate, kept_tables(run, candidate, upto="overlap")))
         except HeadcatsError as error:  # no controls, or measured in other metrics alone
             left_out[name] = _skipped_control(run, candidate) or str(error)
     specific = next((each for each in maps if each.spec.effect == "task_specific"), None)
@@ -178,7 +164,7 @@ def scored_map(run: RunResults, spec: MapSpec) -> MapResult:
 def judged_map(run: RunResults, spec: MapSpec) -> MapResult:
     """The map by a method that scores tasks, without tests and other maps."""
     spec = spec.resolve(run)
-    return _scored(run, spec, kept_judged(run, spec))
+    return _scored(run, spec, kept_tables(run, spec, upto="overlap"))
 
 
 def _scored(run: RunResults, spec: MapSpec, tables: Mapping[str, xr.Dataset]) -> MapResult:

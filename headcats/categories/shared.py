@@ -9,7 +9,17 @@ from jaxtyping import Bool, Int
 
 from headcats.base.errors import DataError, OptionError, check_count
 from headcats.categories.argument_checks import MEMBERS, SCORES, check_is, check_rule
-from headcats.categories.judging import ROWS, Grids, Reduction, half_of, judge, judge_draws, stacked_grids, tasks_needed
+from headcats.categories.judging import (
+    ROWS,
+    Grids,
+    Reduction,
+    judge,
+    judge_draws,
+    needed_of,
+    stacked_grids,
+    tasks_needed,
+)
+from headcats.categories.membership import SUPPRESSING
 from headcats.categories.task_tests import TaskTests, numbered_tasks
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, negate
@@ -19,11 +29,6 @@ from headcats.statistics.labellings import LEAST_LABELLINGS, draw_labellings
 
 _AT_ONCE = 50
 """Labellings judged at a time, which bounds the memory."""
-# Name of a variable of helping heads -> that of suppressing ones.
-_EFFECTS = ("effect", "low", "high", "specific_effect", "specific_low", "specific_high")
-_SUPPRESSING = {"member": "suppressing", "resampled_member": "resampled_suppressing"}
-_OTHERS = ("p_value", "p_below", "q_value", "doubtful", "tasks", "size", "probability")
-_SUPPRESSING |= {name: f"suppressing_{name}" for name in (*_EFFECTS, *_OTHERS)}
 
 
 def overlap(members: xr.Dataset, *, sign: str = "helping") -> xr.Dataset:
@@ -108,7 +113,7 @@ def _of_sign(members: xr.Dataset, sign: str) -> xr.Dataset:
         return members.assign_attrs(sign=sign)
     if "suppressing" not in members:
         raise DataError("These memberships hold no suppressing heads; take what hc.categorize returns.")
-    renamed = {suppressing: name for name, suppressing in _SUPPRESSING.items() if suppressing in members}
+    renamed = {suppressing: name for name, suppressing in SUPPRESSING.items() if suppressing in members}
     return members.drop_vars(list(renamed.values()), errors="ignore").rename(renamed).assign_attrs(sign=sign)
 
 
@@ -211,7 +216,7 @@ def _judged_grids(
 ) -> Grids:
     """Grids of the categories of one labelling in any order; NaN for those that it leaves too few tasks."""
     rows = [np.flatnonzero(labels == category) for category in range(n_categories)]
-    needed = [half_of(len(places)) if isinstance(min_tasks, str) else min_tasks for places in rows]
+    needed = [needed_of(len(places), min_tasks) for places in rows]
     reductions = [Reduction(tests, *each) for each in zip(rows, needed, strict=True) if len(each[0]) >= each[1]]
     # One category alone shares nothing, whatever is called there.
     grids = stacked_grids(reductions or [Reduction(tests, rows[0], len(rows[0]))])

@@ -112,7 +112,8 @@ def _over_tasks(scores: xr.Dataset) -> dict[str, Float[np.ndarray, "layer head"]
     squared = scores.get("standard_error", scores["effect"] * np.nan).values ** 2
     mean, fixed, centre, spread, between = (np.full(effect.shape[1:], np.nan) for _ in range(5))
     if n:
-        mean, fixed = effect.mean(axis=0), _reach_of_fixed(squared, scores["n_items"].values)
+        mean = effect.mean(axis=0)
+        fixed = _reach(squared / n**2, np.maximum(scores["n_items"].values - 1, 1))
     means = source_means(scores)
     if len(means) >= LEAST_SOURCES:
         sources = sources_of(scores)
@@ -127,13 +128,6 @@ def _over_tasks(scores: xr.Dataset) -> dict[str, Float[np.ndarray, "layer head"]
         spread = _reach([share * part for share, part in zip(shares, parts, strict=True)], freedom)
     values = (mean, centre - spread, centre + spread, mean - fixed, mean + fixed, between)
     return dict(zip(NEW_TASK, values, strict=True))
-
-
-def _reach_of_fixed(
-    squared: Float[np.ndarray, "task layer head"], n_items: Int[np.ndarray, " task"]
-) -> Float[np.ndarray, "layer head"]:
-    """Half-width of the interval for fixed tasks, from squared standard errors."""
-    return _reach(squared / len(squared) ** 2, np.maximum(n_items - 1, 1))
 
 
 def _reach(

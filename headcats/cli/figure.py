@@ -14,7 +14,7 @@ from headcats.base.errors import OptionError, UnknownNameError, unknown_name_mes
 from headcats.base.registry import lookup
 from headcats.categories.map_result import MapResult, block_title
 from headcats.categories.map_spec import EVIDENCE_TABLES, MapSpec, refuse_unused
-from headcats.categories.run_maps import kept_map
+from headcats.categories.run_maps import kept_tables
 from headcats.cli import arguments
 from headcats.cli.answer import put
 from headcats.cli.console import note_control, tell, warn
@@ -142,7 +142,7 @@ def _evidence_table(
 def _map_table(run: RunResults, table: str, name: str, reading: MapSpec) -> _Given:
     reading = reading.resolve(run)
     note_control(reading.label.method)
-    tables = kept_map(run, reading)
+    tables = kept_tables(run, reading)
     if table not in tables:
         raise OptionError(
             f"Figure {name!r} reads {table!r}; a results folder gives {', '.join(tables)}. Call it from Python."

@@ -15,7 +15,7 @@ import headcats as hc
 from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories import run_maps as module
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.run_maps import kept_map, kept_scores, map_tables, with_descriptors
+from headcats.categories.run_maps import kept_tables, map_tables, with_descriptors
 from headcats.models.adapter import HookedModel
 from headcats.results import cached_tables as keeping
 from headcats.results.folder import ResultsFolder
@@ -70,7 +70,7 @@ def mapped(folder: Path, reading: MapSpec | None = None) -> tuple[dict[str, xr.D
     run = opened(folder)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tables = kept_map(run, (reading or MapSpec()).resolve(run))
+        tables = kept_tables(run, (reading or MapSpec()).resolve(run))
     return tables, [str(one.message) for one in caught if one.category is StatisticsWarning]
 
 
@@ -118,8 +118,8 @@ def test_scores_alone_are_kept_apart(folder: Path, monkeypatch: pytest.MonkeyPat
     run = opened(folder)
     with monkeypatch.context() as allowed:
         allowed.setattr(module, "score", hc.score)
-        scores = kept_scores(run, MapSpec())
-    xr.testing.assert_identical(scores, kept_scores(opened(folder), MapSpec()))
+        scores = kept_tables(run, MapSpec(), upto="scores")["scores"]
+    xr.testing.assert_identical(scores, kept_tables(opened(folder), MapSpec(), upto="scores")["scores"])
     with pytest.raises(AssertionError, match="scored again"):
         mapped(folder)
 
@@ -128,7 +128,7 @@ def test_scores_alone_are_kept_apart(folder: Path, monkeypatch: pytest.MonkeyPat
 def test_results_in_memory_are_computed(finished: Path) -> None:
     run = RunResults(hc.load(finished))
     with pytest.raises(AssertionError, match="scored again"):
-        kept_map(run, MapSpec().resolve(run))
+        kept_tables(run, MapSpec().resolve(run))
 
 
 def rescaled_block(folder: Path) -> None:

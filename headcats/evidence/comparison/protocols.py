@@ -18,7 +18,7 @@ from headcats.base.errors import (
     unknown_name_message,
 )
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.run_maps import kept_judged
+from headcats.categories.run_maps import kept_tables
 from headcats.evidence.comparison.method_grid import IS_CONTROL
 from headcats.evidence.comparison.runs import TASKS, Runs, judge_each
 from headcats.results.declaration import approximation_label
@@ -91,7 +91,7 @@ def judge_protocols(runs: Runs, reading: MapSpec) -> JudgedProtocols:
             raise DataError("its effects are of groups of heads, those of the others of single heads")
         run, plan = runs[protocol.folder], plans[protocol.folder]
         by = replace(reading, label=protocol.label, metric=protocol.metric, effect=protocol.effect).resolve(run)
-        table = kept_judged(run, by)["members"]
+        table = kept_tables(run, by, upto="overlap")["members"]
         if reason := table.attrs.get("not_judged"):
             raise DataError(reason)
         return table.assign_attrs(plan=json.dumps(plan, ensure_ascii=False) if plan else "")

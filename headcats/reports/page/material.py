@@ -15,7 +15,7 @@ import xarray as xr
 from headcats.base.errors import HeadcatsError, StatisticsWarning
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.run_maps import kept_scores
+from headcats.categories.run_maps import kept_tables
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import Saved, saved_attention, saved_evidence
 from headcats.reports.text.answer import (
@@ -154,7 +154,8 @@ class Material:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped method are shown
-                    scores[str(label)] = kept_scores(self.run, MapSpec(label, self.spec.metric))
+                    reading = MapSpec(label, self.spec.metric)
+                    scores[str(label)] = kept_tables(self.run, reading, upto="scores")["scores"]
             except HeadcatsError as error:  # measured in other metrics alone, for example
                 scores[str(label)] = str(error)
         return scores

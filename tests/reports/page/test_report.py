@@ -5,16 +5,19 @@ import re
 import shutil
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+import xarray as xr
 from reports.page.read_pages import codes, described, parts_of, payload, said, section, written
 from reports.page.test_numbers import unpacked
 from results.folders import change_manifest
 
 import headcats as hc
 from headcats.base.errors import DataError, HeadcatsWarning, OptionError, StorageError, UnknownNameError
+from headcats.categories.run_maps import kept_tables
 from headcats.reports.page.markup import LARGEST, MOST_HEADS, _linked
 from headcats.reports.page.parts import Code, Drawn
 from headcats.results.records import NOT_USED
@@ -182,10 +185,12 @@ def test_a_cell_of_very_many_heads_counts_the_others():
 def test_a_method_without_scores_in_the_metric_of_the_map_is_named(copied: Path, monkeypatch):
     reason = "it was measured in kl alone."
 
-    def refuse(*arguments: object, **options: object) -> None:
+    def of_the_map_alone(*arguments: Any, upto: str = "tests") -> dict[str, xr.Dataset]:
+        if upto == "tests":
+            return kept_tables(*arguments)
         raise DataError(reason)
 
-    monkeypatch.setattr("headcats.reports.page.material.kept_scores", refuse)
-    monkeypatch.setattr("headcats.categories.run_maps.kept_judged", refuse)
+    monkeypatch.setattr("headcats.reports.page.material.kept_tables", of_the_map_alone)
+    monkeypatch.setattr("headcats.categories.run_maps.kept_tables", of_the_map_alone)
     monkeypatch.setattr("reports.page.read_pages._judged", {})
     assert said(copied, "methods")["methods.not_scored"].fields == {"label": "mean_ablation@all", "reason": reason}

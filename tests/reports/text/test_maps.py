@@ -13,7 +13,8 @@ from headcats.base.errors import DataError, StatisticsWarning
 from headcats.categories.differences import effect_differences
 from headcats.categories.map_result import MapResult
 from headcats.categories.map_spec import MapSpec
-from headcats.categories.run_maps import judge_scores, map_tables, read_scores, with_tests
+from headcats.categories.membership import categorize
+from headcats.categories.run_maps import map_tables, read_scores, with_tests
 from headcats.reports.text.maps import difference_table, map_findings
 from headcats.results.finding import Finding
 from headcats.results.run_results import RunResults
@@ -132,7 +133,7 @@ def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked() -> None:
     few = results(items=2)
     reading = reading_of(few)
     with pytest.raises(DataError, match="not call any"):
-        judge_scores(read_scores(RunResults(few), reading), reading)
+        categorize(read_scores(RunResults(few), reading), rule=reading.rule)
     found = tables(few)
     assert (found["members"]["member"] == 0).all()
     assert "not call any" in found["members"].attrs["not_judged"]
