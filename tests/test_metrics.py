@@ -126,7 +126,7 @@ def test_rows_are_compared_with_the_targets_they_name(at_a_time: int, monkeypatc
     monkeypatch.setattr("headcats.metrics.definition.LOGITS_AT_A_TIME", at_a_time)
     of, names = torch.tensor([1, 0, 0, 1, 1]), tuple(NAMES)
     logits = PROBABILITIES.log()[[0, 1, 0, 0, 1]]
-    expected = [measure(names, logits[[row]], TARGETS.at(of[[row]])) for row in range(5)]
+    expected = [measure(names, logits[[row]], TARGETS.select(of[[row]])) for row in range(5)]
     torch.testing.assert_close(measure(names, logits, TARGETS, of=of), torch.cat(expected, 1))
 
 

@@ -190,8 +190,8 @@ def blocks_needed(batches: Sequence[PromptBatch], sets: Iterable[HeadSet], *, po
     nonempty = [heads for heads in sets if heads]
     if not nonempty:
         return 0
-    tree, rows, passed = grow(nonempty, n_layers=n_layers), 0, 0
-    for step in tree.steps:
+    rows, passed = 0, 0
+    for step in grow(nonempty, n_layers=n_layers)[0]:
         rows = (rows if step.parents is None else len(step.parents)) + step.fresh
         passed += rows
     sizes = [(len(batch), batch.continued("clean")) for batch in batches]

@@ -54,23 +54,13 @@ class Targets:
     clean_logits: Float[Tensor, "row vocab"]
     rest: Rest = NO_REST
 
-    def select(self, rows: slice) -> "Targets":
+    def select(self, rows: slice | Int[Tensor, " place"]) -> "Targets":
         """Some of the rows.
 
         Args:
-            rows: A slice of them.
+            rows: A slice of them, or their numbers, each as often as it is named.
         """
         return Targets(self.answer[rows], self.distractor[rows], self.clean_logits[rows], self.rest.select(rows))
-
-    def at(self, rows: Int[Tensor, " place"]) -> "Targets":
-        """Rows by number, each as often as it is named.
-
-        Args:
-            rows: Their numbers.
-        """
-        rows = rows.to(self.answer.device)
-        clean_logits = self.clean_logits[rows.to(self.clean_logits.device)]
-        return Targets(self.answer[rows], self.distractor[rows], clean_logits, self.rest.select(rows))
 
     def copied(self) -> "Targets":
         """Copy in memory of its own."""
@@ -169,7 +159,7 @@ def measure(
         part = logits[rows].float()
         if bool(part.amax(-1).isnan().any()):
             raise ModelError("The model gives NaN logits: numbers overflow in this dtype. Load it in float32.")
-        theirs = targets.select(rows) if of is None else targets.at(of[rows])
+        theirs = targets.select(rows if of is None else of[rows].to(logits.device))
         theirs = theirs if rest is None else replace(theirs, rest=rest.select(rows).to(logits.device))
         parts.append(torch.stack([_values(metric, part, theirs) for metric in metrics]))
     return torch.cat(parts, 1)

@@ -59,10 +59,16 @@ Scores = tuple[Float[Tensor, " place"], Float[Tensor, " place"]]
 """Log-probability of tokens, and -ln(1 + number of tokens with a larger logit)."""
 
 
-def later_scores(
-    score: Callable[[Int[Tensor, " place"], Int[Tensor, " place"]], Scores], predicted: Int[Tensor, "*row step"]
-) -> tuple[Float[Tensor, "*row"], Float[Tensor, "*row"]]:
-    """Sum the scores of `predicted` (-1: the answer has ended) over steps; NaN is a ModelError."""
+def rest_of_scores(
+    score: Callable[[Int[Tensor, " place"], Int[Tensor, " place"]], Scores],
+    predicted: Int[Tensor, "part branch *prompt step"],
+) -> Rest:
+    """Rest `[part * prompt]`: the scores of `predicted` (-1: the answer has ended), summed over steps.
+
+    Branches are the answer and the distractor; there are none where all are one token. NaN is a ModelError.
+    """
+    if not predicted.shape[1]:
+        return NO_REST
     flat = predicted.flatten()
     places = (flat >= 0).nonzero().flatten()
     scores = score(places, flat[places])
@@ -72,7 +78,7 @@ def later_scores(
     log_prob, rank = (
         values.new_zeros(len(flat)).index_put((index,), values).view(predicted.shape).sum(-1) for values in scores
     )
-    return log_prob, rank
+    return Rest(log_prob[:, 0].flatten(), log_prob[:, 1].flatten(), rank[:, 0].flatten())
 
 
 def logit_scores(

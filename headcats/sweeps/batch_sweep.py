@@ -128,34 +128,39 @@ def sweep_runs(
 
     Prompts without a second corruption are patched with their own corrupted run: the caller leaves them out.
     """
-    swept = swept_sets(runs.model, unit)
+    model, cells = runs.model, swept_sets(runs.model, unit)
+    sets = list(cells.values())
     used_positions = positions or intervention.positions
-    names, sizes = tuple(metrics), iter(map(len, swept.sets))
+    names, sizes = tuple(metrics), iter(map(len, sets))
     replacements, choice = prepare(runs, intervention, positions=used_positions, reference=reference, path=path)
     base, ran, over = intervention.base, choice, ["layer", "head"]
-    axes: dict[str, Any] = dict(swept.axes)
+    axes = model.axes
+    if unit != HEAD:
+        axes = {"layer": list(model.layers), "head": list(range(max(model.n_kv_heads.values())))}
+    places = [axes["layer"].index(cell.layer) for cell in cells], [cell.head for cell in cells]
+    shape = len(axes["layer"]), len(axes["head"])
     if used_positions == EACH:
-        values, ran = measure_positions(runs, base, swept.sets, replacements, names=names, choice=choice, path=path)
+        values, ran = measure_positions(runs, base, sets, replacements, names=names, choice=choice, path=path)
         over = ["position", *over]
         axes = {"position": list(range(values.shape[2])), **axes}
     else:
         values = measure_sets(
             runs,
             base,
-            swept.sets,
+            sets,
             replacements,
             names=names,
             choice=choice,
             advance=lambda sets: advance(sum(itertools.islice(sizes, sets))),
         )
-    patched = torch.full((*values.shape[:-1], *swept.shape), float("nan"), dtype=torch.float32, device="cpu")
-    patched[..., swept.rows, swept.columns] = values
+    patched = torch.full((*values.shape[:-1], *shape), float("nan"), dtype=torch.float32, device="cpu")
+    patched[..., *places] = values
     about = provenance(runs, intervention, positions=used_positions, choice=ran, reference=reference)
     ds = labelled(
         runs, names, patched, axes, about | unit_attrs(unit), over=tuple(over), with_second=intervention.uses_second
     )
     if used_positions == EACH:
-        ds = ds.assign_coords(position_names(runs.batch, base, runs.model.tokenizer))
+        ds = ds.assign_coords(position_names(runs.batch, base, model.tokenizer))
     noise = measured_noise(runs, base, names, first=replacements.first, choice=choice)
     return mark_noise(ds, noise)
 

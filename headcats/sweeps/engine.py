@@ -1,9 +1,7 @@
 """Measure many sets of heads on the path that was chosen, a part at a time within a memory budget, or by position."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -62,7 +60,11 @@ def measure_sets(
 ) -> Float[Tensor, "metric prompt set"]:
     """The metrics of every prompt with each set of heads (none empty) replaced in the run `base`, fp32 on the CPU."""
     order = sorted(range(len(sets)), key=lambda place: sets[place])
-    plan = _plan(runs, base, replacements, choice, n_sets=len(sets))
+    continued, change = runs.base_run(base).continued, replacements.change
+    footprint = memory.Footprint.of(
+        Sizes.of(runs.model), continued, first=change.first, path=choice.path, kept_from=replacements.first
+    )
+    plan = memory.plan(footprint, rows=len(sets), budget=runs.budget)
     rows = plan.rows
     values = torch.full((len(names), len(runs.batch), len(sets)), float("nan"), dtype=torch.float32, device="cpu")
     for prompts, measure_heads in _parts(runs, base, replacements, names=names, choice=choice, size=plan.prompts):
@@ -77,14 +79,6 @@ def measure_sets(
             if prompts.stop >= len(runs.batch):
                 advance(part.stop - part.start)
     return values
-
-
-def _plan(runs: BaseRuns, base: str, replacements: NewZ, choice: Choice, *, n_sets: int) -> memory.MemoryPlan:
-    continued, first = runs.base_run(base).continued, replacements.change.first
-    footprint = memory.Footprint.of(
-        Sizes.of(runs.model), continued, first=first, path=choice.path, kept_from=replacements.first
-    )
-    return memory.plan(footprint, rows=n_sets, budget=runs.budget)
 
 
 def _parts(
@@ -164,45 +158,20 @@ def in_the_middle(first: int, length: int) -> Change:
     return Change((first + length - 1) // 2, alone=True)
 
 
-@dataclass(frozen=True)
-class Swept:
-    """The sets of heads that a sweep replaces, in the order of their heads, and where their numbers stand."""
-
-    sets: list[HeadSet]
-    rows: list[int]
-    columns: list[int]
-    """Places along `layer` and `head`; along `head`, groups are numbered by their key-value head."""
-    axes: dict[str, Any]
-    """Coordinates of the table."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Size along `layer` and `head`."""
-        return len(self.axes["layer"]), len(self.axes["head"])
-
-
-def swept_sets(model: HookedModel, unit: str) -> Swept:
-    """All heads of a model one at a time, or for the unit "kv_group" all heads of a group at once."""
+def swept_sets(model: HookedModel, unit: str) -> dict[Head, HeadSet]:
+    """Cell of a table -> heads that are replaced at once: one, or a group, in the cell of its key-value head."""
     if unit not in UNITS:
         raise UnknownNameError(unknown_name_message("unit", unit, UNITS))
     if unit == HEAD:
-        sets: list[HeadSet] = [(head,) for head in model.heads]
-        return Swept(sets, *_places(model, list(model.heads)), model.axes)
+        return {head: (head,) for head in model.heads}
     if model.n_kv_heads == model.n_heads:
         raise OptionError(
             f"Every head of model {model.name!r} has keys and values of its own, so there are no groups of heads that "
             f"share them: use unit={HEAD!r}, the default, in place of unit={KV_GROUP!r}."
         )
-    groups = {
+    return {
         Head(layer, group): tuple(Head(layer, group * size + place) for place in range(size))
         for layer, n in model.n_kv_heads.items()
         for size in [model.n_heads[layer] // n]
         for group in range(n)
     }
-    axes = {"layer": list(model.layers), "head": list(range(max(model.n_kv_heads.values())))}
-    return Swept(list(groups.values()), *_places(model, list(groups)), axes)
-
-
-def _places(model: HookedModel, cells: list[Head]) -> tuple[list[int], list[int]]:
-    row_of = {layer: row for row, layer in enumerate(model.layers)}
-    return [row_of[cell.layer] for cell in cells], [cell.head for cell in cells]

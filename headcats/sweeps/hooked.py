@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.metrics.definition import Metrics, Targets, measure, reads_vocabulary
-from headcats.metrics.rest import NO_REST, Rest, Scores, later_scores, logit_scores
+from headcats.metrics.rest import Rest, Scores, logit_scores, rest_of_scores
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
 from headcats.models.hooks import Edit, hook_z
@@ -87,13 +87,10 @@ def _replace(replaced: list[tuple[int, int]], n_sets: int, new: Z, mask: Bool[Te
 def rest_of_rows(continued: Continued, logits: Float[Tensor, "run_row step vocab"], *, ranked: bool = True) -> Rest:
     """Rest `[run * prompt]` of logits of one or several runs over rows, at the positions behind the prompts."""
     predicted = continued.predicted
-    if not len(predicted):
-        return NO_REST
     of_rows = predicted.to(logits.device).expand(len(logits) // len(continued.rows), *predicted.shape)
     flat, size = logits.flatten(0, 1), readouts(logits.shape[-1])
 
     def score(places: Int[Tensor, " place"], tokens: Int[Tensor, " place"]) -> Scores:
         return logit_scores(lambda part: flat[part].float(), places, tokens, at_a_time=size, ranked=ranked)
 
-    log_prob, rank = later_scores(score, of_rows)
-    return Rest(log_prob[:, 0].flatten(), log_prob[:, 1].flatten(), rank[:, 0].flatten())
+    return rest_of_scores(score, of_rows)

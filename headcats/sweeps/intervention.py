@@ -1,9 +1,8 @@
 """Interventions on a head: the run they act in, what replaces the head's output, and where."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -11,46 +10,11 @@ from torch import Tensor
 from headcats.base.errors import OptionError
 from headcats.base.registry import check_name
 
+if TYPE_CHECKING:
+    from headcats.sweeps.sources import Sources
+
 Z = Float[Tensor, "prompt pos head d_head"]
 Base = Literal["clean", "corrupted"]
-
-
-class Sources(ABC):
-    """Head outputs of one layer that a replacement can be made of, each `[prompt, pos, head, d_head]`.
-
-    `pos` runs over the positions that can change: from the first such one to the last. Which one that is depends on
-    the prompts, so a replacement treats all positions alike; where it acts is said by `positions`.
-    """
-
-    @property
-    @abstractmethod
-    def clean(self) -> Tensor:
-        """Z of the clean runs."""
-
-    @property
-    @abstractmethod
-    def corrupted(self) -> Tensor:
-        """Z of the corrupted runs."""
-
-    @property
-    @abstractmethod
-    def second(self) -> Tensor:
-        """Z of the runs of a second, independent corruption of the same queries."""
-
-    @property
-    @abstractmethod
-    def mean(self) -> Tensor:
-        """Mean z of the reference prompts at the role of each token."""
-
-    @property
-    @abstractmethod
-    def resampled(self) -> Tensor:
-        """Z of one reference prompt of another task per prompt, at the role of each token."""
-
-    @property
-    @abstractmethod
-    def other_item(self) -> Tensor:
-        """Z of one reference prompt of the same task with another query per prompt, at the role of each token."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +55,7 @@ class Intervention:
 
     name: str
     base: Base
-    replacement: Callable[[Sources], Tensor]
+    replacement: "Callable[[Sources], Tensor]"
     positions: str = "last"
     uses_reference: bool = False
     keeps_agreement: bool = False

@@ -1,7 +1,7 @@
 """Held-out prompts that replacements are taken from: their mean, or one of them per scored prompt."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import torch
@@ -114,15 +114,10 @@ class Reference:
             by_task[batch.task].append(batch)
         of_tasks: dict[int, list[Tensor]] = defaultdict(list)
         for task in sorted(by_task):  # the order of a sum decides how it is rounded
-            n_prompts, sums = sum(map(len, by_task[task])), dict[int, Tensor]()
-            if n_prompts < LEAST_PROMPTS_PER_ROLE:
-                continue
-            for tokens in (rows for batch in by_task[task] for rows in self._tokens(batch).split(ROWS)):
-                for layer, z in model.capture(tokens, first=tokens.shape[1] - 1)[1].items():
-                    total = (z.cpu() if z.device.type == "mps" else z)[:, 0].double().sum(0)  # MPS has no fp64
-                    sums[layer] = sums[layer] + total if layer in sums else total
-            for layer, total in sums.items():
-                of_tasks[layer].append(total / n_prompts)
+            n_prompts = sum(map(len, by_task[task]))
+            if n_prompts >= LEAST_PROMPTS_PER_ROLE:
+                for layer, total in _summed(model, map(self._tokens, by_task[task]), first=-1).items():
+                    of_tasks[layer].append(total[0] / n_prompts)
         means = {layer: torch.stack(means).mean(0) for layer, means in of_tasks.items()}
         places = {layer: model.device if mean.device.type == "cpu" else mean.device for layer, mean in means.items()}
         return {layer: mean.to(places[layer], model.dtype) for layer, mean in means.items()}
@@ -264,17 +259,23 @@ class Reference:
             by_length: dict[int, list[Tensor]] = defaultdict(list)
             for source in self.batches:
                 by_length[source.length].append(self._tokens(source))
-            sums: dict[int, Tensor] = {}
-            for length, tokens in by_length.items():
-                for part in torch.cat(tokens).split(ROWS):
-                    for of, z in model.capture(part, first=length - 1 if at_last else first)[1].items():
-                        # Apple's processors have no fp64.
-                        total = (z.cpu() if z.device.type == "mps" else z).double().sum(0)
-                        sums[of] = sums[of] + total if of in sums else total
+            sums = _summed(model, map(torch.cat, by_length.values()), first=-1 if at_last else first)
             n = sum(map(len, self.batches))
             self._index_means = key, {of: (total / n).to(model.dtype) for of, total in sums.items()}
         mean = self._index_means[1][layer]
         return mean.expand(len(batch), mask.shape[1] - first if at_last else len(mean), *mean.shape[1:])
+
+
+def _summed(model: HookedModel, prompts: Iterable[Tensor], *, first: int) -> dict[int, Tensor]:
+    """Layer -> z `[pos, head, d_head]` from position `first` on, summed over prompts, in fp64."""
+    sums: dict[int, Tensor] = {}
+    for tokens in prompts:
+        for part in tokens.split(ROWS):
+            for layer, z in model.capture(part, first=first)[1].items():
+                # Apple's processors have no fp64.
+                total = (z.cpu() if z.device.type == "mps" else z).double().sum(0)
+                sums[layer] = sums[layer] + total if layer in sums else total
+    return sums
 
 
 def given_reference(given: Reference | PromptBatch | Sequence[PromptBatch] | None, batch: PromptBatch) -> Reference:

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.metrics.definition import Metrics, Targets, measure, reads_vocabulary
-from headcats.metrics.rest import NO_REST, Rest, Scores, later_scores, logit_scores
+from headcats.metrics.rest import Rest, Scores, logit_scores, rest_of_scores
 from headcats.models.replay.recording import Recording, RowEdit
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.memory import readouts
@@ -66,11 +66,11 @@ def replayed_residual(
 
     `new_z` gives a layer's new z of all its heads at the positions of `recording`.
     """
-    tree = grow(sets, n_layers=n_layers)
+    steps, row_of = grow(sets, n_layers=n_layers)
     rows: Tensor | None = None
     # Where z changes at the first of these positions alone, the others change from the next layer on.
     alone = recording.width > 1 and not bool(mask[:, 1:].any())
-    for step in tree.steps:
+    for step in steps:
         if rows is not None and step.parents is not None:
             rows = rows[:, torch.tensor(step.parents, device=rows.device)]
         last = step.layer == n_layers - 1
@@ -81,9 +81,9 @@ def replayed_residual(
             rows = recording.block(step.layer, rows, fresh=step.fresh, edit=edit, last_only=last)
     assert rows is not None
     rows = rows[:, :, -recording.continued.tail :]
-    if tree.row_of == tuple(range(rows.shape[1])):
+    if row_of == list(range(rows.shape[1])):
         return rows
-    return rows[:, torch.tensor(tree.row_of, device=rows.device)]
+    return rows[:, torch.tensor(row_of, device=rows.device)]
 
 
 def _begun_at_first(
@@ -127,10 +127,7 @@ def rest_of_residual(
     recording: Recording, residual: Float[Tensor, "prompt set later d_model"], *, ranked: bool = True
 ) -> Rest:
     """Rest `[prompt * set]` of residual streams after the last block, at the positions behind the prompts."""
-    predicted = recording.continued.predicted
-    if not len(predicted):
-        return NO_REST
-    of_prompts = predicted.transpose(0, 1).to(residual.device)  # [prompt, branch, step]
+    of_prompts = recording.continued.predicted.transpose(0, 1).to(residual.device)  # [prompt, branch, step]
     of_rows = of_prompts.repeat_interleave(residual.shape[1], 0)
     flat = residual.flatten(0, 2)
     size = readouts(recording.logits.shape[1])
@@ -142,5 +139,4 @@ def rest_of_residual(
             return log_probs, torch.zeros_like(log_probs)
         return logit_scores(lambda part: recording.read(flat[part]), places, tokens, at_a_time=size, ranked=ranked)
 
-    log_prob, rank = later_scores(score, of_rows)
-    return Rest(log_prob[:, 0], log_prob[:, 1], rank[:, 0])
+    return rest_of_scores(score, of_rows)

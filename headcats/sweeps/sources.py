@@ -12,27 +12,34 @@ from headcats.prompts.alignment import aligned_places, at_places
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.packing import Side
 from headcats.sweeps.donors import Donors
-from headcats.sweeps.intervention import Change, Intervention, Sources, Z
+from headcats.sweeps.intervention import Change, Intervention, Z
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns, Run
 
 
-class _LayerSources(Sources):
-    """The sources of one layer (see `Sources`) at positions `first` and later of the base run, made when asked for."""
+class Sources:
+    """Head outputs of one layer that a replacement can be made of, each `[prompt, pos, head, d_head]`.
+
+    `pos` runs over the positions that can change: from the first such one to the last. Which one that is depends on
+    the prompts, so a replacement treats all positions alike; where it acts is said by `positions`.
+    """
 
     def __init__(self, of: "Replacements", layer: int) -> None:
         self._all, self._layer = of, layer
 
     @property
     def clean(self) -> Z:
+        """Z of the clean runs."""
         return self._of("clean")
 
     @property
     def corrupted(self) -> Z:
+        """Z of the corrupted runs."""
         return self._of("corrupted")
 
     @property
     def second(self) -> Z:
+        """Z of the runs of a second, independent corruption of the same queries."""
         if not self._all.intervention.uses_second:
             raise OptionError(
                 f"Intervention {self._all.intervention.name!r} reads 'second', which some prompts may lack: they are "
@@ -53,6 +60,7 @@ class _LayerSources(Sources):
 
     @property
     def mean(self) -> Z:
+        """Mean z of the reference prompts at the role of each token."""
         self._check_declared("mean")
         of, runs = self._all, self._all.runs
         mean = of.reference.mean(
@@ -62,10 +70,12 @@ class _LayerSources(Sources):
 
     @property
     def resampled(self) -> Z:
+        """Z of one reference prompt of another task per prompt, at the role of each token."""
         return self._donated("another task")
 
     @property
     def other_item(self) -> Z:
+        """Z of one reference prompt of the same task with another query per prompt, at the role of each token."""
         return self._donated("another item")
 
     @property
@@ -102,7 +112,7 @@ class Replacements:
         """New z of all heads of a layer; a ModelError for one of another shape, or that is not finite."""
         if layer not in self._new:
             replacement = self.intervention.replacement
-            new = Guard("Method", self.intervention.name, replacement)(replacement, _LayerSources(self, layer))
+            new = Guard("Method", self.intervention.name, replacement)(replacement, Sources(self, layer))
             new = self._checked(layer, new)
             # Somebody else's may give the same tensor for every layer, and write into it again.
             self._new[layer] = new if is_built_in(replacement) else new.clone()

@@ -40,17 +40,11 @@ class Step:
         return Step(self.layer, None, fresh, rows, heads, n_rows)
 
 
-@dataclass(frozen=True)
-class Tree:
-    """Rows of several sets of heads, from the first layer with a replacement to the last layer of the model."""
+def grow(sets: Sequence[HeadSet], *, n_layers: int) -> tuple[list[Step], list[int]]:
+    """Steps from the first layer with a replacement to the last of the model, and the row of each set behind them.
 
-    steps: tuple[Step, ...]
-    row_of: tuple[int, ...]
-    """Row of each set after the last step."""
-
-
-def grow(sets: Sequence[HeadSet], *, n_layers: int) -> Tree:
-    """The tree of some sets of heads, none of them empty; sets may repeat."""
+    No set may be empty; sets may repeat.
+    """
     ordered = [tuple(sorted(set(heads))) for heads in sets]
     places: dict[HeadSet, int] = {}
     steps = []
@@ -66,7 +60,7 @@ def grow(sets: Sequence[HeadSet], *, n_layers: int) -> Tree:
         replaced_rows, replaced_heads = (tuple(pair[part] for pair in replaced) for part in (0, 1))
         steps.append(Step(layer, parents if changes else None, len(fresh), replaced_rows, replaced_heads, len(rows)))
         places = {heads: row for row, heads in enumerate(rows)}
-    return Tree(tuple(steps), tuple(places[heads] for heads in ordered))
+    return steps, [places[heads] for heads in ordered]
 
 
 def _until(heads: HeadSet, layer: int) -> HeadSet:

@@ -20,9 +20,9 @@ from headcats.methods.causal import CausalMethod, causal_method
 from headcats.methods.method import TaskInputs
 from headcats.models.adapter import adapt
 from headcats.results.block_schema import worst_check
-from headcats.sweeps.intervention import Sources
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.sources import Sources
 
 ALL = registry.names("method")
 # Their donors bring another answer than the right one, so they help by a logit difference alone; see their own tests.

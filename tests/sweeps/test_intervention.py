@@ -12,7 +12,8 @@ from toys import Toy
 
 from headcats.base.errors import DataError, ModelError, OptionError
 from headcats.sweeps.batch_sweep import find_intervention, sweep
-from headcats.sweeps.intervention import Intervention, Sources
+from headcats.sweeps.intervention import Intervention
+from headcats.sweeps.sources import Sources
 
 
 def test_the_default_positions_are_its_own(toy: Toy) -> None:

@@ -11,7 +11,7 @@ from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
-from headcats.sweeps.sources import Replacements, _LayerSources, first_change
+from headcats.sweeps.sources import Replacements, Sources, first_change
 
 MASK = torch.ones(4, 7, dtype=torch.bool)
 OWN = Intervention("own", "clean", lambda sources: sources.clean, uses_reference=True, uses_second=True)
@@ -19,12 +19,12 @@ OWN = Intervention("own", "clean", lambda sources: sources.clean, uses_reference
 
 def layers_of(
     runs: BaseRuns, reference: Reference, *, first: int = 0, mask: torch.Tensor = MASK
-) -> tuple[_LayerSources, _LayerSources]:
+) -> tuple[Sources, Sources]:
     """Sources of both layers at positions `first` and later."""
     later = torch.arange(mask.shape[1]) >= first
     new = Replacements(runs, OWN, reference=reference, mask=mask & later)
     assert new.first == first
-    return _LayerSources(new, 0), _LayerSources(new, 1)
+    return Sources(new, 0), Sources(new, 1)
 
 
 @pytest.mark.parametrize("first", [0, 3, 6])

@@ -13,7 +13,7 @@ from headcats.results.declaration import Declaration, Strength
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headcats.sweeps.intervention import Sources
+    from headcats.sweeps.sources import Sources
 else:
     # Files of methods name these two and are read without torch.
     Sources = Tensor = Any

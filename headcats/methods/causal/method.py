@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from headcats.metrics.definition import Metric
     from headcats.models.adapter import HookedModel
     from headcats.prompts.batch import PromptBatch
-    from headcats.sweeps.intervention import Intervention, Sources
+    from headcats.sweeps.intervention import Intervention
     from headcats.sweeps.memory import MemoryPlan
     from headcats.sweeps.reference import Reference
     from headcats.sweeps.runs import BaseRuns
+    from headcats.sweeps.sources import Sources
 
 
 class CausalMethod:

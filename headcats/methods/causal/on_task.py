@@ -117,7 +117,7 @@ def sweep_memory(
     except DataError:  # a role is not aligned: planned as if at all positions
         first = 0
     footprint = Footprint.of(Sizes.of(model), batch.continued(intervention.base), first=first, path=path)
-    planned = plan(footprint, rows=len(swept_sets(model, unit).sets), budget=budget)
+    planned = plan(footprint, rows=len(swept_sets(model, unit)), budget=budget)
     # Not cut to the budget: so many reference prompts are run at a time.
     more = footprint.capture(ROWS) if intervention.uses_reference else 0
     return replace(planned, peak=planned.peak + more)
