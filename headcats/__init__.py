@@ -77,7 +77,7 @@ __version__ = "0.1.0"
 
 # The public names and their modules stand in __init__.pyi alone; each is imported at first use, so that reading results
 # needs no torch.
-__getattr__, _names = public_names(__name__, __file__)
+__getattr__, _names, _ = public_names(__name__, __file__)
 __all__ = [*_names, "__version__"]  # noqa: PLE0604 - what is unpacked are strings
 
 if "IPython" in sys.modules:  # by name, like the public names: a module below reads the version from here

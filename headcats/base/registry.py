@@ -113,8 +113,8 @@ def bind_items(kind: Kind, namespace: dict[str, Any]) -> list[str]:
     return lacking
 
 
-def public_names(package: str, stub: str) -> tuple[Callable[[str], Any], list[str]]:
-    """Read the names of a package's `__init__.pyi`; each is imported at its first use."""
+def public_names(package: str, stub: str) -> tuple[Callable[[str], Any], list[str], Callable[[], list[str]]]:
+    """`__getattr__`, `__all__` and `__dir__` of a package, by its `__init__.pyi`; names are imported at first use."""
     homes: dict[str, str] = {}
     for node in ast.parse(Path(stub).with_suffix(".pyi").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom):
@@ -129,4 +129,5 @@ def public_names(package: str, stub: str) -> tuple[Callable[[str], Any], list[st
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         return pkgutil.resolve_name(homes[name])
 
-    return get, sorted(homes)
+    shown = sorted(homes)
+    return get, shown, lambda: shown

@@ -2,8 +2,4 @@
 
 from headcats.base.registry import public_names
 
-__getattr__, __all__ = public_names(__name__, __file__)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __all__, __dir__ = public_names(__name__, __file__)

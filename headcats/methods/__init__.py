@@ -31,7 +31,7 @@ from headcats.methods.causal import causal_method
 from headcats.methods.lazy import declare
 from headcats.results.declaration import Declaration, Selection, Strength
 
-_public, _names = registry.public_names(__name__, __file__)
+_public, _names, _ = registry.public_names(__name__, __file__)
 __all__ = ["Declaration", "Selection", "Strength", "causal_method", "declare", *_names]  # noqa: PLE0604
 
 # Packages of other authors are not loaded here, so that a finished run is read without them.

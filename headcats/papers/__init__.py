@@ -6,8 +6,4 @@ method is `hc.methods.<name>`; what else a paper has is in `hc.papers.<paper>`.
 
 from headcats.base.registry import public_names
 
-__getattr__, __all__ = public_names(__name__, __file__)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __all__, __dir__ = public_names(__name__, __file__)

@@ -52,7 +52,8 @@ def fields_of_texts(
                 f"{len(column)} of {name}."
             )
     pairs = [PromptPair(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
-    tokenizer, n_ctx = _tokenizer_of(model)
+    adapted = None if hasattr(model, "bos_token_id") else adapt(model)  # a tokenizer has no limit
+    tokenizer, n_ctx = (model, None) if adapted is None else (adapted.text_tokenizer, adapted.n_ctx)
     rows, report = encoded_pairs(pairs, tokenizer, n_ctx=n_ctx)
     if report.dropped:
         raise DataError(f"Not every prompt can be scored: {report.summary()}. Leave such prompts out, or reword them.")
@@ -81,14 +82,6 @@ def _column(name: str, value: Any) -> list[str]:
 
 def _keys(n: int) -> tuple[str, ...]:
     return tuple(f"prompt {number}" for number in range(n))
-
-
-def _tokenizer_of(model: Any) -> tuple[Any, int | None]:
-    """The tokenizer, and how many tokens the model takes if it is one."""
-    if hasattr(model, "bos_token_id"):
-        return model, None
-    adapted = adapt(model)
-    return adapted.text_tokenizer, adapted.n_ctx
 
 
 def _second_fields(corrupted: Tensor, second: Any) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def near_duplicates(pairs: Sequence[PromptPair]) -> list[PromptPair]:
     lacks.
     """
     items = defaultdict[tuple[object, ...], set[str]](set)
-    contrasts = [_contrast(pair) for pair in pairs]
+    contrasts = [(pair.answer, pair.distractor, frozenset(_replaced(pair).items())) for pair in pairs]
     for pair, contrast in zip(pairs, contrasts, strict=True):
         items[contrast].add(pair.item)
     return [pair for pair, contrast in zip(pairs, contrasts, strict=True) if len(items[contrast]) > 1]
@@ -170,10 +170,6 @@ def differing_words(pair: PromptPair) -> set[str]:
 def words_of(text: str) -> list[str]:
     """Words and numbers of a text, without capitals."""
     return re.findall(r"\w+", text.casefold())
-
-
-def _contrast(pair: PromptPair) -> tuple[object, ...]:
-    return pair.answer, pair.distractor, frozenset(_replaced(pair).items())
 
 
 def _replaced(pair: PromptPair) -> Counter[tuple[str, str]]:

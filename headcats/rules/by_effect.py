@@ -42,7 +42,8 @@ def threshold(*, value: float | int) -> Rule:
         raise OptionError(f"threshold(value) needs a finite number, got {value}.")
 
     def cutoffs(scores: xr.Dataset) -> Cutoffs:
-        return effect_cutoffs(np.full(scores.sizes[_row(scores["effect"])], float(value)))
+        row = next(dim for dim in scores["effect"].dims if dim not in ("layer", "head"))
+        return effect_cutoffs(np.full(scores.sizes[row], float(value)))
 
     return Rule(lambda scores: _in_or_out(scores["effect"] >= value), cutoffs, takes_draws=True)
 
@@ -182,10 +183,6 @@ def _cuts(effect: xr.DataArray, cut: Callable[[np.ndarray], float]) -> xr.DataAr
     rows = [values[np.isfinite(values)] for values in effect.values.reshape(-1, math.prod(effect.shape[-2:]))]
     cuts = [cut(values) if values.size else math.inf for values in rows]
     return xr.DataArray(np.reshape(cuts, effect.shape[:-2]), dims=effect.dims[:-2])
-
-
-def _row(effect: xr.DataArray) -> str:
-    return next(str(dim) for dim in effect.dims if dim not in ("layer", "head"))
 
 
 def _in_or_out(member: xr.DataArray) -> xr.DataArray:

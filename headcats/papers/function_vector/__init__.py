@@ -6,7 +6,7 @@ from headcats.methods.presets import add_preset
 from headcats.papers.function_vector.settings import PAPERS_RUN
 from headcats.results.declaration import Declaration, Strength
 
-__getattr__, __all__ = public_names(__name__, __file__)
+__getattr__, __all__, __dir__ = public_names(__name__, __file__)
 
 
 @causal_method(
@@ -54,7 +54,3 @@ add_preset(
     PAPERS_RUN,
     differs="tasks are the suite's, queries answered wrongly count, and shuffling moves every label that it can",
 )
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -5,7 +5,7 @@ from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
 from headcats.results.declaration import Declaration, Selection, Strength
 
-__getattr__, __all__ = public_names(__name__, __file__)
+__getattr__, __all__, __dir__ = public_names(__name__, __file__)
 
 head_gating = declare(
     Declaration(

@@ -6,7 +6,7 @@ from headcats.methods.presets import add_preset
 from headcats.papers.ov_relation.settings import PRESETS, USUAL
 from headcats.results.declaration import Declaration, Selection, Strength
 
-__getattr__, __all__ = public_names(__name__, __file__)
+__getattr__, __all__, __dir__ = public_names(__name__, __file__)
 
 ov_relation = declare(
     Declaration(

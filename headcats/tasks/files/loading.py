@@ -36,18 +36,6 @@ class LoadedFiles:
     drops: DropReport = field(default_factory=DropReport)
 
 
-@dataclass(frozen=True)
-class _Placed:
-    """A task of a file."""
-
-    task: FileTask
-    path: PurePosixPath
-    """Path of the file within the folder."""
-    settings: FileSettings
-    fallback: str
-    """Category where nothing else names one."""
-
-
 def is_path(source: str) -> bool:
     """True if a text means a file, a folder or a dataset: by its form, or because something is there."""
     separators = [separator for separator in (os.sep, os.altsep) if separator]
@@ -136,8 +124,9 @@ def _read(path: Path, settings: FileSettings) -> FileTask:
 def _loaded(name: str, source: str, files: Mapping[PurePosixPath, FileTask], settings: SuiteSettings) -> LoadedFiles:
     """The tasks of these files; `name` is the last resort for the suite and its categories."""
     drops = DropReport.total(task.report for task in files.values())
-    tasks = _named_tasks(
-        [_Placed(task, path, settings.files.get(str(path), _UNSET), name) for path, task in files.items()]
+    tasks = tuple(
+        _task(task_name, path, files[path], settings.files.get(str(path), _UNSET), fallback=name)
+        for path, task_name in zip(files, _task_names(list(files)), strict=True)
     )
     used = {task.category.casefold() for task in tasks}
     known = _known_categories({path.stem for path in files})
@@ -148,19 +137,15 @@ def _loaded(name: str, source: str, files: Mapping[PurePosixPath, FileTask], set
     return LoadedFiles(_as_name(settings.name or name), tasks, categories, source, drops=drops)
 
 
-def _named_tasks(placed: Sequence[_Placed]) -> tuple[Task, ...]:
-    """Tasks named after their files, with subfolders and suffix where needed to tell two apart.
-
-    The category is, in this order: that of suite.toml; the subfolder, unless it has the name of the file; that of the
-    file; the one that is registered for a file of its name; the fallback.
-    """
-    task_names = [_as_name(each.path.stem) for each in placed]
-    for spelling in (_with_folders, lambda each: f"{_with_folders(each)}{each.path.suffix}"):
+def _task_names(paths: Sequence[PurePosixPath]) -> list[str]:
+    """Names of files, with subfolders and suffix where needed to tell two apart."""
+    task_names = [_as_name(path.stem) for path in paths]
+    for spelling in (_with_folders, lambda path: f"{_with_folders(path)}{path.suffix}"):
         count = Counter(task_names)
         task_names = [
-            _as_name(spelling(each)) if count[name] > 1 else name for name, each in zip(task_names, placed, strict=True)
+            _as_name(spelling(path)) if count[name] > 1 else name for name, path in zip(task_names, paths, strict=True)
         ]
-    return tuple(_task(name, each) for name, each in zip(task_names, placed, strict=True))
+    return task_names
 
 
 def _known_categories(stems: Collection[str]) -> dict[str, Category]:
@@ -173,14 +158,18 @@ def _as_name(text: str) -> str:
     return re.sub(r"[/\\:@,\s]+", "_", text).lstrip("._-") or "data"
 
 
-def _with_folders(each: _Placed) -> str:
-    return ".".join([*each.path.parent.parts, each.path.stem])
+def _with_folders(path: PurePosixPath) -> str:
+    return ".".join([*path.parent.parts, path.stem])
 
 
-def _task(name: str, each: _Placed) -> Task:
-    task, settings = each.task, each.settings
-    subfolder = each.path.parts[0] if each.path.parts[0] not in (each.path.name, each.path.stem) else ""
-    known = [category.name for category in _known_categories([each.path.stem]).values()]
-    category = settings.category or subfolder or task.category or (*known, each.fallback)[0]
-    source = "; ".join(filter(None, [settings.source, task.layout, str(each.path)]))
+def _task(name: str, path: PurePosixPath, task: FileTask, settings: FileSettings, *, fallback: str) -> Task:
+    """The task of a file at that path within its folder.
+
+    The category is, in this order: that of suite.toml; the subfolder, unless it has the name of the file; that of the
+    file; the one that is registered for a file of its name; the fallback.
+    """
+    subfolder = path.parts[0] if path.parts[0] not in (path.name, path.stem) else ""
+    known = [category.name for category in _known_categories([path.stem]).values()]
+    category = settings.category or subfolder or task.category or (*known, fallback)[0]
+    source = "; ".join(filter(None, [settings.source, task.layout, str(path)]))
     return Task(name, category, source, task.make, group=settings.group or task.group or None, drops=task.report)
