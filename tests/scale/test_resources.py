@@ -88,13 +88,13 @@ def test_a_model_too_large_for_a_device_is_spread_and_its_devices_work_in_turn()
         hc.plan("llama-3-70b", methods=["denoising_patch"], **TWO)
 
 
-@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.usefixtures("unchecked_types", "joint_methods")
 def test_bad_input(counting_model):
     wrong = [
         ({"hardware": "h10"}, UnknownNameError, "h100"),
         ({"devices": 0}, OptionError, "devices"),
         ({"dtype": "int4"}, UnknownNameError, "float16"),
-        ({"methods": ["ov_relation"]}, OptionError, "ov_relation"),
+        ({"methods": ["word_weights"]}, OptionError, "word_weights"),
         ({"methods": ["attribution_patch"]}, OptionError, "attribution_patch"),
         ({"n_prompts": 1}, OptionError, "n_prompts"),
         ({"n_prompts": "many"}, OptionError, "n_prompts"),

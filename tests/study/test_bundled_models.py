@@ -32,10 +32,10 @@ def test_weights_are_those_that_were_measured(name, model):
 
 def test_every_word_of_their_suites_is_one_known_token(name, model):
     suites = {"mini": ["icl"], "mini-cognitive": ["cognitive", "sentences"]}[name]
-    there = registry.names("suite")  # without the papers, fewer
-    pairs = [
-        pair for suite in suites if suite in there for task in hc.suite(suite).tasks for pair in task.pairs(200, seed=3)
-    ]
+    suites = [suite for suite in suites if suite in registry.names("suite")]
+    if not suites:
+        return  # they are of papers
+    pairs = [pair for suite in suites for task in hc.suite(suite).tasks for pair in task.pairs(200, seed=3)]
     texts = sorted({text for pair in pairs for text in pair})
     if name == "mini":  # one token for a piece between commas; in the other for a word
         words = sorted({piece.strip() for text in texts for piece in text.split(",")})
