@@ -254,7 +254,7 @@ def tasks_needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str,
 def check_min_tasks(min_tasks: int | str) -> None:
     """Raises OptionError for anything but "half" or a whole number of at least 1."""
     if min_tasks != "half" and (isinstance(min_tasks, bool) or not isinstance(min_tasks, int) or min_tasks < 1):
-        raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
+        raise OptionError(f"min_tasks must be 'half' or a whole number of at least 1; got {min_tasks!r}.")
 
 
 def needed_of(n: int, min_tasks: int | str) -> int:
