@@ -116,15 +116,7 @@ class AttributionPatch:
         return join_batches(blocks)
 
     def memory_plan(
-        self,
-        model: HookedModel,
-        batch: PromptBatch,
-        *,
-        positions: str,
-        n_metrics: int,
-        budget: int,
-        path: str,
-        ig_steps: int = 0,
+        self, model: HookedModel, batch: PromptBatch, *, n_metrics: int, budget: int, **options: Any
     ) -> MemoryPlan:
         """See `headcats.sweeps.gradients.gradient_plan`."""
         return gradient_plan(model, batch, n_metrics=n_metrics, budget=budget)
