@@ -151,18 +151,3 @@ def test_parts_stay_where_the_joined_file_would_not_be_read(model, options, whol
     monkeypatch.setattr(block_files, "split_blocks", lambda table: {})
     hc.run(model, out=path, **options)
     assert tables(path) == [f"{LABEL}/{task}.nc" for task in TASKS]
-
-
-def test_a_joined_file_that_the_disk_cannot_read_is_replaced(model, options, whole, tmp_path, monkeypatch):
-    path = tmp_path / "r"
-    shutil.copytree(whole, path)
-    results = ResultsFolder(path)
-    for task, block in results.read_joined(LABEL).items():
-        results.write_block(task, LABEL, block)
-
-    def broken(file):
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(block_files, "read_file", broken)
-    hc.run(model, out=path, **options)
-    assert tables(path) == tables(whole)

@@ -110,7 +110,6 @@ def _lines_of_scores(reading: MapSpec, *, is_judged: bool) -> Iterator[str]:
         "positions": (reading.label.positions, ""),
         "metric": (reading.metric, ""),
         "effect": (reading.effect, default.effect),
-        "alpha": (reading.rule.options.get("alpha", 0.05), 0.05),
     }
     yield f"scores = hc.score(results{_arguments(scoring)})"
     if is_judged:
