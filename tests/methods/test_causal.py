@@ -148,6 +148,19 @@ class TestOnTask:
             expected = getattr(hc.methods, name).on_part(everything, "task", positions="all")
             assert np.array_equal(found.patched.values, expected.patched.values)
 
+    @pytest.mark.parametrize("name", ["mean_ablation", "other_item_patch"])
+    def test_nothing_is_swept_of_a_task_that_is_refused(self, name: str, model: Any) -> None:
+        """The prompts that could be swept come first."""
+        rare = [*ROLES[:2], "rare", *ROLES[3:]]
+        matched, unmatched = random_role_batch(2, task="scored"), random_role_batch(3, task="scored")
+        tokens = {"corrupted": unmatched.corrupted.tolist(), "task": "scored"}
+        runs = (BaseRuns(model, matched), BaseRuns(model, role_batch(unmatched.clean.tolist(), [rare] * 3, **tokens)))
+        reference, done = Reference(random_role_batch(20, seed=5, task="scored")), []
+        inputs = TaskInputs(runs, ("logit_diff",), lambda kind: reference, done.append)
+        with pytest.raises(HeadcatsError, match="3 of 5 prompts"):
+            getattr(hc.methods, name).on_part(inputs, "task", positions="all")
+        assert done == []
+
     @pytest.mark.parametrize("name", CAUSAL)
     def test_the_reference_is_the_one_chosen_or_the_first(self, name: str, model: Any) -> None:
         method, asked = getattr(hc.methods, name), []

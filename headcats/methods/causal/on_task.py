@@ -19,7 +19,7 @@ from headcats.sweeps.memory import Footprint, MemoryPlan, Sizes, plan
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.role_sums import ROWS
 from headcats.sweeps.runs import BaseRuns
-from headcats.sweeps.sources import first_change
+from headcats.sweeps.sources import Replacements, first_change
 
 
 def task_block(
@@ -41,7 +41,12 @@ def task_block(
             advance=inputs.advance,
         )
 
-    blocks = matched_blocks(inputs.runs, swept, left_out=lacking)
+    def begin(runs: BaseRuns) -> None:
+        if prompts is not None:
+            mask = runs.batch.positions(positions, of=intervention.base)
+            Replacements(runs, intervention, reference=prompts, mask=mask).of_layer(runs.model.layers[0])
+
+    blocks = matched_blocks(inputs.runs, swept, begin=begin, left_out=lacking)
     if not blocks:
         reason = "give finished prompts one, PromptPair(..., second=hc.SecondCorruption(...))."
         if all(map(has_query, (roles for runs in inputs.runs for roles in runs.batch.roles))):
@@ -60,25 +65,38 @@ def matched_blocks(
     all_runs: Sequence[BaseRuns],
     swept: Callable[[BaseRuns], xr.Dataset],
     *,
+    begin: Callable[[BaseRuns], None] = lambda runs: None,
     left_out: Sequence[Sequence[int]] | None = None,
 ) -> list[xr.Dataset]:
     """Blocks of batches without the prompts `left_out` and those without a counterpart (a DataError beyond half).
 
     Batches of which no prompt is left have none. The first block counts all prompts that are left out as `dropped`.
+    `begin` finds prompts without a counterpart at little cost, so that nothing is swept in vain.
     """
     blocks: list[xr.Dataset] = []
     problems: list[UnmatchedPrompts] = []
     left_out = left_out or [[]] * len(all_runs)
     n_prompts, n_dropped = sum(len(runs.batch) for runs in all_runs), 0
+
+    def check() -> None:
+        n_unmatched = sum(len(problem.prompts) for problem in problems)
+        if 2 * n_unmatched > n_prompts - sum(map(len, left_out)):
+            raise DataError(f"{n_unmatched} of {n_prompts} prompts would be left out. {problems[0]}")
+
+    for runs in all_runs:
+        try:
+            begin(runs)
+        except UnmatchedPrompts as problem:
+            problems.append(problem)
+    check()
+    problems.clear()
     for runs, of_batch in zip(all_runs, left_out, strict=True):
         block = None
         if len(of_batch) < len(runs.batch):
             block = _matched_block(runs, swept, of_batch, problems)
         n_dropped += len(runs.batch) - (0 if block is None else block.sizes["prompt"])
         blocks += [] if block is None else [block]
-    n_unmatched = sum(len(problem.prompts) for problem in problems)
-    if 2 * n_unmatched > n_prompts - sum(map(len, left_out)):
-        raise DataError(f"{n_unmatched} of {n_prompts} prompts would be left out. {problems[0]}")
+    check()
     return [block.assign_attrs(dropped=0 if number else n_dropped) for number, block in enumerate(blocks)]
 
 
