@@ -56,12 +56,12 @@ def map_command(
     between tasks; and what the head does (see `hc.describe_heads`): `previous_token`, `duplicate_token`, `induction`,
     `first_token`, `entropy`, `distance`, `copying`, `direct_logit`); `shared` (heads in exactly `k` categories:
     `observed`); `overlap` (`jaccard` of `category` and `other`, with the interval `jaccard_low`, `jaccard_high`);
-    `sharing` (what `hc.categories.sharing` returns); `sentences`; `files`. A joint
-    method has no `positions`, `metric`, `effect`, `min_tasks` and `sharing`. Of a series, `revisions` has of
-    each `revision` its `step`, the tasks that are `skipped` and why, and `categories` (`category`, `tasks`, `skipped`,
-    `heads` and `undecided`, null where not judged, and the heads that it `comes` to have and that it loses, `goes`:
-    `head`, `difference` of the mean effect, `q`, `found`). `files` has `map` null where the folder cannot be written;
-    `missing`, of a single run, are files that are damaged or gone, and why.
+    `sharing` (what `hc.categories.sharing` returns); `sentences`; `files`. A joint method has no `positions`, `metric`,
+    `effect`, `min_tasks` and `sharing`. Of a series, `revisions` has of each `revision` its `step`, the tasks that are
+    `skipped` and why, and `categories` (`category`, `tasks`, `skipped`, `heads` and `undecided`, null where not judged,
+    and the heads that it `comes` to have and that it loses, `goes`: `head`, `difference` of the mean effect, `q`,
+    `found`). `files` has `map` null where the folder cannot be written; `missing`, of a single run, are files that are
+    damaged or gone, and why.
     """
     reading = MapSpec.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign

@@ -121,15 +121,15 @@ def _labelled(model: HookedModel, jobs: Jobs, labels: Mapping[str, str], out: Pa
         members = overlap(categorize(score(results, method=_METHOD), rule=_RULE, min_tasks="half"))
         evidence = run_evidence(model, out)
     heads = head_table(members)
-    found = set(heads.loc[heads["kind"] == "helping", ["head", "category"]].itertuples(index=False, name=None))
+    called = set(heads.loc[heads["kind"] == "helping", ["head", "category"]].itertuples(index=False, name=None))
     planted = {(str(head), category) for head, job in jobs.items() for category in job.categories}
     exact = [
         head
         for head, job in jobs.items()
-        if job.categories and {category for name, category in found if name == str(head)} == set(job.categories)
+        if job.categories and {category for name, category in called if name == str(head)} == set(job.categories)
     ]
     picture = svg(overlap_map(members, layout="hero", title="")) or ""
-    return Labelled(len(exact), len(found - planted), verdicts_of(evidence), picture)
+    return Labelled(len(exact), len(called - planted), verdicts_of(evidence), picture)
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ def distinct(n: int, draw: Callable[[], T], key: Callable[[T], str]) -> list[T]:
     drawn: dict[str, T] = {}
     misses = 0
     while len(drawn) < n and misses < MOST_MISSES:
-        one = draw()
-        misses = misses + 1 if key(one) in drawn else 0
-        drawn.setdefault(key(one), one)
+        candidate = draw()
+        misses = misses + 1 if key(candidate) in drawn else 0
+        drawn.setdefault(key(candidate), candidate)
     return list(drawn.values())

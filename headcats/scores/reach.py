@@ -1,4 +1,4 @@
-"""What the data can show: weak gaps, and the items that it takes to find a head."""
+"""Weak gaps, and the number of query items that it takes to find a head."""
 
 import math
 

@@ -223,7 +223,7 @@ class Cells:
         return _lines(xs, ys, name=name, line=dict(line), **area)
 
     def pointer(self, frame: pd.DataFrame, template: str, **axes: str) -> dict[str, Any]:
-        """What the pointer shows on all cells, as `hover` gives it; `axes` name other columns that plotly has."""
+        """Show values at the pointer on all cells, as `hover` does; `axes` name other columns that plotly has."""
         axes |= {side: axis.column for side, axis in (("x", self.x), ("y", self.y)) if not axis.labels}
         hover_values = hover(template, frame, **axes)
         for key, fill in (("text", ""), ("hovertext", ""), ("customdata", _NAN)):

@@ -42,7 +42,8 @@ def task_block(
         )
 
     def begin(runs: BaseRuns) -> None:
-        if prompts is not None:
+        # At the last token a sweep costs no more than this.
+        if prompts is not None and positions != "last":
             mask = runs.batch.positions(positions, of=intervention.base)
             Replacements(runs, intervention, reference=prompts, mask=mask).of_layer(runs.model.layers[0])
 
