@@ -35,9 +35,9 @@ def published(folder: Path = PUBLISHED) -> RunResults:
     return open_results(find_place(str(folder)))
 
 
-def map_of(run: RunResults) -> MapResult:
-    """Map of all categories, beside the other maps of the run."""
-    return scored_map(run.without_untried(), MapSpec())
+def map_of(run: RunResults, method: str | None = None) -> MapResult:
+    """Map of all categories by a method, the first if none is named, beside the other maps of the run."""
+    return scored_map(run.without_untried(), MapSpec.parse(method=method))
 
 
 def facts(result: MapResult, run: RunResults) -> Iterator[str]:
@@ -65,15 +65,18 @@ def facts(result: MapResult, run: RunResults) -> Iterator[str]:
     if result.task_specific is not None:
         yield f"{contradiction.removesuffix('.')}: {_by_head(result, result.task_specific.names_too(result))}."
     yield from others
+    ablated = (map_of(run, "mean_ablation").overlap["member"] == 1) & (result.overlap["member"] == 1)
+    yield f"names {_by_head(result, ablated.transpose('category', 'layer', 'head').values)}"
 
 
 def _by_head(result: MapResult, memberships: np.ndarray) -> str:
     """Heads of `(category, layer, head)` with their categories."""
     names = np.array([category.name for category in result.categories])
-    with_categories = [
-        f"L{result.overlap['layer'].values[layer]}H{head} in {' and '.join(names[memberships[:, layer, head]])}"
-        for layer, head in np.argwhere(memberships.any(0))
-    ]
+    with_categories = []
+    for layer, head in np.argwhere(memberships.any(0)):
+        *first, last = names[memberships[:, layer, head]]
+        inside = f"{', '.join(first)} and {last}" if first else last
+        with_categories.append(f"L{result.overlap['layer'].values[layer]}H{head} in {inside}")
     return ", ".join(with_categories)
 
 
