@@ -6,6 +6,8 @@ draws docs/pictures/finding.svg and prints the facts; tests/docs/test_published.
 """
 
 import itertools
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -50,7 +52,10 @@ def facts(result: MapResult, run: RunResults) -> Iterator[str]:
     heads = head_table(result.overlap)
     yield f"{heads['head'].nunique()} of its {result.overlap.sizes['layer'] * result.overlap.sizes['head']} heads"
     widest = groups(result.overlap)[0].heads[0]
-    effects = [f"{effect:.2f}".removeprefix("0") for effect in heads.loc[heads["head"] == widest, "effect"]]
+    effects = [
+        f"{math.floor(100 * effect) / 100:.2f}".removeprefix("0")
+        for effect in heads.loc[heads["head"] == widest, "effect"]
+    ]
     yield f"{widest} alone brings back at least {', '.join(effects)} of the gap"
     for name, roles in itertools.groupby(head_roles(result.overlap), key=lambda role: role.name):
         yield f"{' and '.join(role.head for role in roles)}, {name}"
@@ -59,14 +64,28 @@ def facts(result: MapResult, run: RunResults) -> Iterator[str]:
         yield str(found).removesuffix(".")
     for test in tests:
         yield f"the tasks are {len(set(test['relabelling']['source_of_task'].values.tolist()))} independent sources"
+        yield re.findall(
+            r"damage its tasks by \S+ of the gap and those of other categories by \d\.\d+", test.attrs["reading"]
+        )[0]
     contradiction, *others = (
         str(replace(found, fields={**found.fields, "counts": None})) for found in contradictions(result)
     )
     if result.task_specific is not None:
         yield f"{contradiction.removesuffix('.')}: {_by_head(result, result.task_specific.names_too(result))}."
     yield from others
-    ablated = (map_of(run, "mean_ablation").overlap["member"] == 1) & (result.overlap["member"] == 1)
-    yield f"names {_by_head(result, ablated.transpose('category', 'layer', 'head').values)}"
+    yield from _by_ablation(result, run)
+
+
+def _by_ablation(result: MapResult, run: RunResults) -> Iterator[str]:
+    """Members by mean ablation, too, and what it adds without the tasks that are corrupted otherwise."""
+    ablated = hc.score(run.tree, method="mean_ablation")
+    others = [task for task in ablated["task"].values.tolist() if run.manifest.tasks[task].corruption]
+    usual = hc.categorize(ablated.drop_sel(task=others))["member"] == 1
+    members = result.overlap["member"] == 1
+    both = (map_of(run, "mean_ablation").overlap["member"] == 1) & members
+    yield f"names {_by_head(result, both.transpose('category', 'layer', 'head').values)}"
+    if not (usual & ~members).any() and (usual.sum() == both.sum()):
+        yield f"without the {len(others)} tasks with shuffled labels it adds none"
 
 
 def _by_head(result: MapResult, memberships: np.ndarray) -> str:

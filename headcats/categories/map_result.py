@@ -83,6 +83,12 @@ class MapResult:
         return self.tables["overlap"]
 
     @property
+    def tasks(self) -> list[str]:
+        """Tasks with numbers, of a map by scores."""
+        effect = self.tables["scores"]["effect"]
+        return [str(task) for task in effect["task"].values[effect.notnull().any(("layer", "head")).values]]
+
+    @property
     def sign(self) -> str:
         """Sign of the heads, helping or suppressing."""
         return str(self.overlap.attrs.get("sign", "helping"))

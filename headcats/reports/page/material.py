@@ -94,7 +94,7 @@ class Material:
     def doubts(self) -> Iterator[Finding]:
         """Doubts about the map by scores, the weightiest first."""
         yield from approximated(self.tested.tables["scores"])
-        yield from corruptions(self.run)
+        yield from corruptions(self.run, self.tested.tasks)
         yield from contradictions(self.tested)
         yield from other_tests(self.tested)
         yield from self.not_tested()
@@ -174,7 +174,8 @@ class Material:
     @cached_property
     def paths(self) -> list[tuple[str, str, str, str]]:
         """Task, method@positions, path and outcome of the self-check, for every block of a task."""
-        return [(task, label, record.path, record.self_check) for task, label, record in self.run.manifest.cells()]
+        cells = self.run.manifest.cells()
+        return [(task, label, record.path, record.self_check) for task, label, record in cells if not record.refusal]
 
     @property
     def not_judged(self) -> str:

@@ -6,7 +6,7 @@ No sentence is surer than the evidence: heads "pass" for a category until `headc
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -173,11 +173,19 @@ def contradictions(result: MapResult) -> Iterator[Finding]:
             yield line(
                 "answer.other_method",
                 method=other.name,
+                on_fewer=_on_fewer(other, result),
                 both=both,
                 n=n,
                 left_open=left_open(other, result),
                 others=theirs - both,
             )
+
+
+def _on_fewer(other: MapResult, result: MapResult) -> Finding | None:
+    """Say that another map rests on fewer tasks; None where it has numbers for all."""
+    tasks, theirs = result.tasks, other.tasks
+    n = sum(task in theirs for task in tasks)
+    return line("answer.on_fewer", n=n, total=len(tasks)) if n < len(tasks) else None
 
 
 def left_open(other: MapResult, result: MapResult, category: int | slice = slice(None)) -> Finding | None:
@@ -195,10 +203,10 @@ def approximated(table: xr.Dataset) -> Iterator[Finding]:
         yield line("map.approximation", kind=kind)
 
 
-def corruptions(run: RunResults) -> Iterator[Finding]:
+def corruptions(run: RunResults, tasks: Iterable[str]) -> Iterator[Finding]:
     """Count tasks by how their prompts are corrupted; nothing where all are as the plan says."""
     manifest = run.manifest_or_empty
-    records = [manifest.tasks[task] for task in run.scored_tasks if task in manifest.tasks]
+    records = [manifest.tasks[task] for task in tasks if task in manifest.tasks]
     by_kind: dict[str, list[str]] = {}
     for record in records:
         usual = "prompts as given" if record.word_pairs.kept is None else manifest.plan.corruption

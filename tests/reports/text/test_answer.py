@@ -33,7 +33,9 @@ MEMBER = [[-1, 1, 0, -1], [1, -1, 0, -1], [1, -1, -1, -1]]
 EFFECT = [[0.0, 0.2, 0.06, 0.0], [0.3, 0.0, 0.06, 0.0], [0.1, 0.0, 0.0, 0.0]]
 
 
-def a_map(member=MEMBER, effect=EFFECT, *, name="denoising patch", categories=CATEGORIES, probability=1.0, **attrs):
+def a_map(
+    member=MEMBER, effect=EFFECT, *, name="denoising patch", categories=CATEGORIES, probability=1.0, tasks="ab", **attrs
+):
     """A map over these categories, the heads of one layer."""
     axes = ("category", "layer", "head")
     member, effect = np.array(member, dtype=np.int8)[:, None], np.array(effect, dtype=float)[:, None]
@@ -48,7 +50,9 @@ def a_map(member=MEMBER, effect=EFFECT, *, name="denoising patch", categories=CA
         },
         coords={"category": list(categories), "layer": [0], "head": range(member.shape[-1])},
     )
-    tables = {"scores": xr.Dataset(attrs=attrs), "members": xr.Dataset(attrs=attrs), "overlap": overlap}
+    numbers = np.where(np.isin(list("ab"), list(tasks)), 0.1, np.nan)[:, None, None]
+    scores = xr.Dataset({"effect": (("task", "layer", "head"), numbers)}, coords={"task": list("ab")}, attrs=attrs)
+    tables = {"scores": scores, "members": xr.Dataset(attrs=attrs), "overlap": overlap}
     return MapResult(MapSpec(), tables, name)
 
 
@@ -170,18 +174,19 @@ def a_run(**corrupted):
 
 
 def test_corruptions_that_differ_are_counted_by_category():
-    assert list(corruptions(a_run(a="", b="", c=""))) == []
-    assert list(corruptions(a_run(a=None, c=None))) == []
-    (mixed,) = corruptions(a_run(a="shuffled_labels", b="", c="", d=None))
+    assert list(corruptions(a_run(a="", b="", c=""), "abc")) == []
+    assert list(corruptions(a_run(a=None, c=None), "ac")) == []
+    assert list(corruptions(a_run(a="shuffled_labels", b="", c=""), "bc")) == []  # the method has no numbers of a
+    (mixed,) = corruptions(a_run(a="shuffled_labels", b="", c="", d=None), "abcd")
     kinds = {each.fields["kind"]: each.fields["among"].fields["counts"] for each in mixed.fields["kinds"]}
     assert kinds == {
         "shuffled labels": ["Knowledge 1"],
         "prompts as given": ["Linguistic 1"],
         "other task": ["Knowledge 1", "Linguistic 1"],
     }
-    (fallen,) = corruptions(a_run(a="shuffled_labels", c="shuffled_labels"))
+    (fallen,) = corruptions(a_run(a="shuffled_labels", c="shuffled_labels"), "ac")
     assert fallen.id == "answer.other_corruption"
-    (single,) = corruptions(a_run(a="shuffled_labels"))
+    (single,) = corruptions(a_run(a="shuffled_labels"), "a")
     assert [each.fields["among"] for each in single.fields["kinds"]] == [None]
 
 
@@ -236,6 +241,12 @@ def test_contradictions_tell_what_is_gone_from_what_is_open_and_what_is_not_judg
     assert of_specific.fields["counts"].fields["counts"] == ["Algorithmic 0", "Knowledge 1", "Linguistic 0"]
     assert (of_other.fields["both"], of_other.fields["others"]) == (1, 3)
     assert str(of_other.fields["left_open"]) == " (1 not judged)"
+    assert of_other.fields["on_fewer"] is None
+
+
+def test_a_map_on_fewer_tasks_says_so():
+    (found,) = contradictions(maps(a_map(), a_map(-np.ones((3, 4)), name="mean ablation", tasks="a")))
+    assert {name: found.fields["on_fewer"].fields[name] for name in ("n", "total")} == {"n": 1, "total": 2}
 
 
 def test_a_map_with_the_same_members_agrees_and_contradicts_nothing():

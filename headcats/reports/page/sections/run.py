@@ -161,11 +161,17 @@ def tasks(material: Material) -> Iterator[Part]:
         sources = [(task, record.source) for task, record in records.items() if record.source]
         if sources:
             yield Folded(line("tasks.sources"), (table("text.untitled", ["task", "source"], sources),))
-    skipped = [
+    cells = material.run.manifest.cells()
+    whys = [(task, label, record.refusal or _left_out(record.dropped)) for task, label, record in cells]
+    skipped = [each for each in whys if each[2]] + [
         (part, label, reason)
         for label, record in material.run.manifest.joint.items()
         for part, reason in record.skipped().items()
     ]
     if skipped:
-        parts = table("text.untitled", ["part", "method", "why"], skipped)
+        parts = table("text.untitled", ["task or part", "method", "why"], skipped)
         yield Folded(line("tasks.skipped_parts", n=len(skipped)), (parts,))
+
+
+def _left_out(n: int) -> str:
+    return str(line("tasks.left_out", n=n)) if n else ""
