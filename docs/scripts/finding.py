@@ -64,9 +64,9 @@ def facts(result: MapResult, run: RunResults) -> Iterator[str]:
         yield str(found).removesuffix(".")
     for test in tests:
         yield f"the tasks are {len(set(test['relabelling']['source_of_task'].values.tolist()))} independent sources"
-        yield re.findall(
-            r"damage its tasks by \S+ of the gap and those of other categories by \d\.\d+", test.attrs["reading"]
-        )[0]
+        damage = r"(\w+): .*? (damage its tasks by \S+ of the gap and those of other categories by \d\.\d+)"
+        name, says = re.findall(damage, test.attrs["reading"])[0]
+        yield f"heads of {name}, ablated together, {says}"
     contradiction, *others = (
         str(replace(found, fields={**found.fields, "counts": None})) for found in contradictions(result)
     )

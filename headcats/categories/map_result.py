@@ -15,6 +15,7 @@ from headcats.categories.by_block import checked_selection
 from headcats.categories.map_spec import MapSpec
 from headcats.categories.membership import SETTLED
 from headcats.categories.outcome import IN, NOT_JUDGED, outcomes
+from headcats.categories.task_tests import numbered_tasks
 from headcats.results.head_axes import cell_name, unit_of
 
 SPECIFIC = " (task-specific)"
@@ -85,8 +86,7 @@ class MapResult:
     @property
     def tasks(self) -> list[str]:
         """Tasks with numbers, of a map by scores."""
-        effect = self.tables["scores"]["effect"]
-        return [str(task) for task in effect["task"].values[effect.notnull().any(("layer", "head")).values]]
+        return [task for tasks in numbered_tasks(self.tables["scores"]).values() for task in tasks]
 
     @property
     def sign(self) -> str:

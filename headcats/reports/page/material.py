@@ -22,10 +22,10 @@ from headcats.reports.text.answer import (
     approximated,
     cautions,
     contradictions,
-    corruptions,
     other_tests,
     toy_model_warning,
 )
+from headcats.reports.text.tasks import corruptions
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import HEAD, noun, unit_of
 from headcats.results.run_results import RunResults

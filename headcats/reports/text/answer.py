@@ -5,8 +5,7 @@ No sentence is surer than the evidence: heads "pass" for a category until `headc
 
 import json
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +22,6 @@ from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, first_names, line
 from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
 from headcats.results.records import LEAST_PROMPTS_PER_ROLE, ModelRecord
-from headcats.results.run_results import RunResults
 from headcats.results.sources import is_bundled
 from headcats.scores.reach import items_wanted
 from headcats.study.options import StudyOptions
@@ -201,24 +199,6 @@ def approximated(table: xr.Dataset) -> Iterator[Finding]:
     """Say that a table rests on estimates; nothing for an exact method. It bears on every number, so it comes first."""
     if kind := approximation_label(table):
         yield line("map.approximation", kind=kind)
-
-
-def corruptions(run: RunResults, tasks: Iterable[str]) -> Iterator[Finding]:
-    """Count tasks by how their prompts are corrupted; nothing where all are as the plan says."""
-    manifest = run.manifest_or_empty
-    records = [manifest.tasks[task] for task in tasks if task in manifest.tasks]
-    by_kind: dict[str, list[str]] = {}
-    for record in records:
-        usual = "prompts as given" if record.word_pairs.kept is None else manifest.plan.corruption
-        by_kind.setdefault((record.corruption or usual).replace("_", " "), []).append(record.category)
-    if len(by_kind) < 2 and not any(record.corruption for record in records):
-        return
-    kinds = []
-    for kind, categories in sorted(by_kind.items(), key=lambda pair: len(pair[1])):
-        counts = [f"{name} {n}" for name, n in Counter(categories).items()]
-        among = line("answer.among", counts=counts) if len({record.category for record in records}) > 1 else None
-        kinds.append(line("answer.corruption", kind=kind, n=len(categories), among=among))
-    yield line("answer.corruptions" if len(kinds) > 1 else "answer.other_corruption", kinds=kinds)
 
 
 def toy_model_warning(model: ModelRecord) -> Iterator[Finding]:

@@ -1,5 +1,6 @@
 """Findings on tasks, of a run or of a check before it: what is used, dropped and skipped, and what can be judged."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from headcats.evidence.findings import coincidence_findings, remedy
 from headcats.evidence.power import own_sources, power_findings
 from headcats.results.finding import Finding, Prompts, Table, interval_text, line, number_text, paragraph, table
 from headcats.results.records import COUNTED, LONG_ANSWER, DropCounts, TaskRecord
+from headcats.results.run_results import RunResults
 
 FEW_ITEMS = 20
 _SHOWN_SOURCES = 4
@@ -70,6 +72,24 @@ def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterat
     for each in record.given_answers:
         texts = {name: repr(text) for name, text in each.to_dict().items()}
         yield task, str(line("tasks.given_answer", **texts))
+
+
+def corruptions(run: RunResults, tasks: Iterable[str]) -> Iterator[Finding]:
+    """Count tasks by how their prompts are corrupted; nothing where all are as the plan says."""
+    manifest = run.manifest_or_empty
+    records = [manifest.tasks[task] for task in tasks if task in manifest.tasks]
+    by_kind: dict[str, list[str]] = {}
+    for record in records:
+        usual = "prompts as given" if record.word_pairs.kept is None else manifest.plan.corruption
+        by_kind.setdefault((record.corruption or usual).replace("_", " "), []).append(record.category)
+    if len(by_kind) < 2 and not any(record.corruption for record in records):
+        return
+    kinds = []
+    for kind, categories in sorted(by_kind.items(), key=lambda pair: len(pair[1])):
+        counts = [f"{name} {n}" for name, n in Counter(categories).items()]
+        among = line("answer.among", counts=counts) if len({record.category for record in records}) > 1 else None
+        kinds.append(line("answer.corruption", kind=kind, n=len(categories), among=among))
+    yield line("answer.corruptions" if len(kinds) > 1 else "answer.other_corruption", kinds=kinds)
 
 
 def source_findings(records: Mapping[str, TaskRecord]) -> Iterator[Finding]:

@@ -89,6 +89,23 @@ def test_tasks_of_files_tell_their_layout_and_their_rows(page: Path, copied: Pat
     assert [reason.fields for reason in caution.fields["reasons"]] == [{"n": 2, "reason": "empty row"}]  # not NOT_USED
 
 
+def test_what_a_method_skipped_or_left_out_is_listed_and_not_counted_as_done(copied: Path):
+    def change(manifest: dict[str, Any]) -> None:
+        first, second, *_ = manifest["blocks"]["mean_ablation@all"]["parts"].values()
+        first["refusal"], second["dropped"] = "too few prompts", 3
+
+    def rows(name: str, column: int) -> list[list[str]]:
+        tables = [list(map(list, part.rows)) for part in parts_of(copied, name) if hasattr(part, "rows")]
+        return [row for table in tables for row in table if len(row) > column and row[column] == "mean_ablation@all"]
+
+    (before,) = rows("run", 0)
+    assert rows("tasks", 1) == []
+    change_manifest(copied, change)
+    (after,) = rows("run", 0)
+    assert int(after[1]) == int(before[1]) - 1
+    assert [row[2].split()[0] for row in rows("tasks", 1)] == ["too", "3"]
+
+
 def test_evidence_is_shown_where_it_is_saved_and_named_where_it_is_not(page: Path, copied: Path):
     content = page.read_text(encoding="utf-8")
     assert "Verdicts" in section(content, "evidence")

@@ -1,5 +1,6 @@
 """What a run answers, on maps whose every cell is set: by fields, as sentences have their words elsewhere."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -17,11 +18,11 @@ from headcats.reports.text.answer import (
     cautions,
     certainty,
     contradictions,
-    corruptions,
     headline,
     shared_pairs,
 )
 from headcats.reports.text.short import short_map
+from headcats.reports.text.tasks import corruptions
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, DropCounts, MethodRecord, PlanRecord, TaskRecord
 from headcats.results.run_results import RunResults
@@ -51,7 +52,11 @@ def a_map(
         coords={"category": list(categories), "layer": [0], "head": range(member.shape[-1])},
     )
     numbers = np.where(np.isin(list("ab"), list(tasks)), 0.1, np.nan)[:, None, None]
-    scores = xr.Dataset({"effect": (("task", "layer", "head"), numbers)}, coords={"task": list("ab")}, attrs=attrs)
+    scores = xr.Dataset(
+        {"effect": (("task", "layer", "head"), numbers)},
+        coords={"task": list("ab"), "category": ("task", [categories[0]] * 2)},
+        attrs=attrs | {"categories": json.dumps([{"name": name} for name in categories])},
+    )
     tables = {"scores": scores, "members": xr.Dataset(attrs=attrs), "overlap": overlap}
     return MapResult(MapSpec(), tables, name)
 
