@@ -25,6 +25,7 @@ from headcats.base import registry
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+    from toys import Toy
 
     from headcats.models.adapter import HookedModel
 
@@ -110,6 +111,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 if major != TRANSFORMER_LENS_MAJOR:
                     reason = f"needs transformer-lens {major} ({mark.args[0]})"
                     item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def toy() -> "Toy":
+    """A tiny model, rotary, with grouped keys and values; nobody may change it."""
+    from toys import tiny_model
+
+    return tiny_model("llama", n_layers=2)
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param(("gpt2", "bridge"), id="gpt2", marks=pytest.mark.both_versions),
+        pytest.param(("llama", "bridge"), id="llama", marks=pytest.mark.both_versions),
+        pytest.param(("llama", "hooked"), id="hooked", marks=pytest.mark.needs_tl3("HookedTransformer")),
+    ],
+)
+def each_toy(request: pytest.FixtureRequest) -> "Toy":
+    """Tiny models of both layouts, and of the other class of TransformerLens."""
+    from toys import tiny_model
+
+    layout, backend = request.param
+    return tiny_model(layout, backend, n_layers=2)
 
 
 @pytest.fixture(scope="session")

@@ -133,12 +133,7 @@ def summary(block: xr.Dataset) -> list[str]:
 
 
 def head_scores(
-    block: xr.Dataset,
-    *,
-    variable: str = "",
-    above: float = 0.0,
-    panels: Sequence[str] = (),
-    title: str | None = None,
+    block: xr.Dataset, *, variable: str = "", above: float = 0.0, panels: Sequence[str] = (), title: str | None = None
 ) -> PanelGrid:
     """Scores of heads, one panel per task, data set or function.
 

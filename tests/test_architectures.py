@@ -5,16 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from architectures import (
-    ARCHITECTURES,
-    LATENT,
-    N_HEADS,
-    bridge_of,
-    hf_architecture,
-    plain_logits,
-    plain_z,
-    tiny_bridge,
-)
+from architectures import ARCHITECTURES, LATENT, N_HEADS, bridge_of, hf_architecture, plain_logits, plain_z, tiny_bridge
 from batches import random_batch
 from toys import random_tokens
 

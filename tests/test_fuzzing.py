@@ -4,14 +4,7 @@ import fuzzing
 import hostile_folders
 
 # A report takes more than a second; these read results without one, all but two of them.
-QUICK = [
-    "manifest, bytes",
-    "manifest, entries",
-    "block, structure",
-    "suite, entries",
-    "study.toml",
-    "options",
-]
+QUICK = ["manifest, bytes", "manifest, entries", "block, structure", "suite, entries", "study.toml", "options"]
 
 
 def test_a_few_inputs() -> None:

@@ -19,12 +19,7 @@ from headcats.rules.rule import Rule
 
 FOLDER, RESULTS, SCORES, MEMBERS = "folder", "results", "scores", "memberships"
 # Kind -> the call that makes it from the previous one.
-_STEPS = {
-    FOLDER: "{}",
-    RESULTS: "hc.load({})",
-    SCORES: "hc.score({}, method=...)",
-    MEMBERS: "hc.categorize({})",
-}
+_STEPS = {FOLDER: "{}", RESULTS: "hc.load({})", SCORES: "hc.score({}, method=...)", MEMBERS: "hc.categorize({})"}
 _NAMED = {
     RESULTS: "the results that hc.run or hc.load returns",
     SCORES: "the scores that hc.score returns",

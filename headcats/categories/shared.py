@@ -198,12 +198,7 @@ def sharing(
 
 
 def _members(
-    tests: TaskTests,
-    labels: Int[np.ndarray, "labelling task"],
-    table: xr.Dataset,
-    *,
-    rule: Rule,
-    min_tasks: int | str,
+    tests: TaskTests, labels: Int[np.ndarray, "labelling task"], table: xr.Dataset, *, rule: Rule, min_tasks: int | str
 ) -> Bool[np.ndarray, "labelling category layer head"]:
     """Heads that the rule calls members, under every labelling."""
     grids = [_judged_grids(tests, row, table.sizes["category"], min_tasks=min_tasks) for row in labels]

@@ -24,11 +24,7 @@ from headcats.reports.text.agreement import (
     replicates,
     short_protocols,
 )
-from headcats.reports.text.comparison import (
-    method_findings,
-    plan_findings,
-    short_methods,
-)
+from headcats.reports.text.comparison import method_findings, plan_findings, short_methods
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
 from headcats.results.finding import line
 from headcats.results.run_results import RunResults, place_of

@@ -104,10 +104,7 @@ def _numbers(evidence: xr.DataTree) -> dict[str, Any]:
         "options": json.loads(evidence.attrs["options"]),
         "reading": evidence.attrs["reading"].splitlines(),
         "verdicts": [
-            {
-                "category": name,
-                **{column: row[column].item() for column in ("verdict", "p", "inseparable")},
-            }
+            {"category": name, **{column: row[column].item() for column in ("verdict", "p", "inseparable")}}
             for name, row in by_category(table)
         ],
         **{name: table[name].item() for name in ("size", "size_error")},

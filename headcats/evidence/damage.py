@@ -140,10 +140,7 @@ def measure_tasks(
 
 
 def ablations(
-    batches: Mapping[str, Sequence[PromptBatch]],
-    sets: Mapping[str, Collection[HeadSet]],
-    *,
-    positions: str,
+    batches: Mapping[str, Sequence[PromptBatch]], sets: Mapping[str, Collection[HeadSet]], *, positions: str
 ) -> list[Ablation]:
     """The work in pieces, at least about so many, as what is finished is kept.
 

@@ -27,11 +27,7 @@ _MOST, _WITHOUT_MEMBERS = 40, 10  # heads that are shown, and where none is in a
 
 @figure
 def head_tasks(
-    scores: xr.Dataset,
-    *,
-    members: xr.Dataset | None = None,
-    palette: str = "headcats",
-    title: str | None = None,
+    scores: xr.Dataset, *, members: xr.Dataset | None = None, palette: str = "headcats", title: str | None = None
 ) -> PanelGrid:
     """Effect of every member head (y) on every task (x), tasks grouped by category.
 

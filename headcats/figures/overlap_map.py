@@ -96,12 +96,7 @@ def overlap_map(
 
 
 def overlap_grid(
-    overlap: xr.Dataset,
-    *,
-    palette: str,
-    title: str | None,
-    marks: str = MARKED,
-    caption: Sequence[str] = (),
+    overlap: xr.Dataset, *, palette: str, title: str | None, marks: str = MARKED, caption: Sequence[str] = ()
 ) -> PanelGrid:
     """Panels of an overlap map; arguments and errors are those of `overlap_map`, `caption` begins the lines below.
 

@@ -8,13 +8,7 @@ import xarray as xr
 
 from headcats.base.errors import DataError
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED, outcomes
-from headcats.figures.colours import (
-    MOST_CATEGORIES,
-    NO_CATEGORY,
-    Palette,
-    category_colours,
-    named_palette,
-)
+from headcats.figures.colours import MOST_CATEGORIES, NO_CATEGORY, Palette, category_colours, named_palette
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS, head_rows, require
 from headcats.results.descriptors import DESCRIPTORS

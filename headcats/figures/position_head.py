@@ -31,11 +31,7 @@ _LONGEST = 16  # letters of a token
 
 @figure
 def position_head(
-    by_position: xr.Dataset,
-    *,
-    heads: int = 20,
-    metric: str | None = None,
-    title: str | None = None,
+    by_position: xr.Dataset, *, heads: int = 20, metric: str | None = None, title: str | None = None
 ) -> PanelGrid:
     """Signed effect of every head at every position of the prompts.
 

@@ -8,7 +8,7 @@ function, `hc.methods.denoising_patch`.
 `denoising_patch` puts the clean output of a head into the corrupted run, `noising_patch` the corrupted one into the
 clean run. `mean_ablation`, `resample_ablation` and `zero_ablation` remove a head's output. Controls of the denoising
 patch are `second_corruption_patch`, for the part of its effect that comes from removing the wrong task, and
-`other_item_patch`, for the part that is not about the item. `attribution_patch` is its first-order approximation.
+`other_item_patch`, for the part that is not about the item.
 
 ## Joint methods: score heads over all tasks at once
 

@@ -18,12 +18,7 @@ from transformers.utils import logging as transformers_logging
 from headcats.base import registry
 from headcats.base.errors import ModelError, OptionError, first_line
 from headcats.models.adapter import HookedModel
-from headcats.models.conversion import (
-    build_bridge,
-    build_hooked_transformer,
-    check_reproduces,
-    take_reference,
-)
+from headcats.models.conversion import build_bridge, build_hooked_transformer, check_reproduces, take_reference
 from headcats.models.hooks import model_class
 from headcats.models.origin import Origin
 from headcats.models.source import check_folder, find_folder

@@ -91,13 +91,7 @@ def note(id: str, /, **fields: Any) -> Finding:
 
 
 def table(
-    id: str,
-    /,
-    columns: Iterable[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    numeric: Iterable[str] = (),
-    **fields: Any,
+    id: str, /, columns: Iterable[str], rows: Iterable[Sequence[str]], *, numeric: Iterable[str] = (), **fields: Any
 ) -> Table:
     """A table of lists; `fields` are those of its title."""
     held = tuple(map(tuple, rows))

@@ -10,14 +10,7 @@ from typing import Any
 from headcats.base.errors import DamagedFileError, DataError
 from headcats.results.categories import as_hex
 from headcats.results.file_format import FORMAT, in_lines, json_with_checksum, parse_object, read_object
-from headcats.results.records import (
-    BlockRecord,
-    CategoryRecord,
-    MethodRecord,
-    ModelRecord,
-    PlanRecord,
-    TaskRecord,
-)
+from headcats.results.records import BlockRecord, CategoryRecord, MethodRecord, ModelRecord, PlanRecord, TaskRecord
 from headcats.results.typed import MisfitError, fitted, kinds_of, plain
 
 SUITE = "_suite"

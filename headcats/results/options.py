@@ -22,12 +22,7 @@ _EXPECTED = {str: "a text", bool: "true or false", int: "a whole number", float:
 
 
 def option(
-    default: T,
-    stage: Stage,
-    *,
-    unset: str = "",
-    check: Callable[[str, Any], None] | None = None,
-    command: str = "",
+    default: T, stage: Stage, *, unset: str = "", check: Callable[[str, Any], None] | None = None, command: str = ""
 ) -> T:
     """Return a field of a class of options; the class docstring describes it, in the first sentence for `--help`.
 

@@ -44,10 +44,7 @@ class _Room:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self._left = {
-            "stored": max(_SMALL, _MOST * len(data)),
-            "padded": max(PADDED, _MOST_PADDED * len(data)),
-        }
+        self._left = {"stored": max(_SMALL, _MOST * len(data)), "padded": max(PADDED, _MOST_PADDED * len(data))}
 
     def take(self, n: int, name: bytes, *, of: str = "stored") -> None:
         """Make room for so many bytes; a DamagedFileError where there is none."""

@@ -20,16 +20,7 @@ from headcats.rules.by_effect import elbow, sd_above_mean, threshold, top_fracti
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Cutoffs, Rule, rule
 
-__all__ = [
-    "Cutoffs",
-    "Rule",
-    "elbow",
-    "fdr",
-    "rule",
-    "sd_above_mean",
-    "threshold",
-    "top_fraction",
-]
+__all__ = ["Cutoffs", "Rule", "elbow", "fdr", "rule", "sd_above_mean", "threshold", "top_fraction"]
 
 # The rules above are imported for type checkers; those of other files are bound here.
 __all__ += bind_items("rule", globals())  # noqa: PLE0605

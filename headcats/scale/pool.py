@@ -220,9 +220,7 @@ class Pool:
         """End the workers."""
         if self.repeated or self.cut:
             _log.info(
-                "Cluster: %s repeated, %s cut in halves.",
-                pluralize(self.repeated, "call"),
-                pluralize(self.cut, "call"),
+                "Cluster: %s repeated, %s cut in halves.", pluralize(self.repeated, "call"), pluralize(self.cut, "call")
             )
         for actor in self._actors:
             ray.kill(actor)

@@ -187,11 +187,7 @@ def _categories(run: RunResults, tasks: list[str]) -> tuple[list[str], str]:
 
 
 def _scores_table(
-    estimates: dict[str, Estimate],
-    null: PooledNull,
-    category_of: list[str],
-    source_of: list[str],
-    grid: Grid,
+    estimates: dict[str, Estimate], null: PooledNull, category_of: list[str], source_of: list[str], grid: Grid
 ) -> xr.Dataset:
     """Estimates of all tasks, labelled, with intervals, p, and q over heads x tasks."""
     shape, by_task = (len(grid["layer"]), len(grid["head"])), list(estimates.values())

@@ -17,10 +17,7 @@ from headcats.study.preparation import Preparation
 
 
 def settle_distractors(
-    preparation: Preparation,
-    tasks: Sequence[str],
-    *,
-    assess: Callable[[Sequence[str]], Mapping[str, TaskRecord]],
+    preparation: Preparation, tasks: Sequence[str], *, assess: Callable[[Sequence[str]], Mapping[str, TaskRecord]]
 ) -> dict[str, TaskRecord]:
     """Have the prompts of `tasks`, and of all tasks linked to them, corrupted only by tasks that are not skipped.
 

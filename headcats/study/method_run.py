@@ -127,8 +127,7 @@ class MethodRun:
         def assess_tasks(names: Sequence[str]) -> dict[str, TaskRecord]:
             if progress is not False:
                 _log.info(
-                    "Checking which of %s the model can do; only those corrupt prompts.",
-                    pluralize(len(names), "task"),
+                    "Checking which of %s the model can do; only those corrupt prompts.", pluralize(len(names), "task")
                 )
             with progress_bar(len(names), show=progress, unit="tasks,") as advance:
                 return self.scorer.assess(names, advance)

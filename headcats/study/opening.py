@@ -79,12 +79,7 @@ def _usable_manifest(folder: ResultsFolder) -> Manifest | None:
                 "--out (out=...), or remove it."
             ) from None
         copy = folder.copy_manifest()
-        _log.warning(
-            "%s This run begins a new one; the damaged one is kept as %s. %s",
-            error,
-            copy.name,
-            _OTHERS,
-        )
+        _log.warning("%s This run begins a new one; the damaged one is kept as %s. %s", error, copy.name, _OTHERS)
         return None
 
 

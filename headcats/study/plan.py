@@ -122,10 +122,7 @@ def study_of(options: StudyOptions) -> Study:
     chosen = suite(options.suite)
     metrics = map(registered_name, options.metrics or (PRIMARY_METRICS[options.corruption],))
     looked_up = {"suite": chosen, "metrics": tuple(dict.fromkeys(metrics)), "template": find_template(options.template)}
-    study = Study(
-        **options.recorded() | looked_up,
-        tasks=chosen.named(options.tasks),
-    )
+    study = Study(**options.recorded() | looked_up, tasks=chosen.named(options.tasks))
     named = options.methods or methods_of_suite(chosen, study.pairs)
     study = study.changed(methods=tuple(dict.fromkeys(map(MethodSpec.parse, named))))
     corrupting = [spec.name for spec in study.methods if not spec.is_joint]

@@ -121,12 +121,7 @@ def open_study(study: Study, model: HookedModel, options: StudyOptions) -> tuple
 
 
 def score_study(
-    model: HookedModel,
-    study: Study,
-    output: Output,
-    options: StudyOptions,
-    *,
-    scorer_of: Callable[..., Here] = Here,
+    model: HookedModel, study: Study, output: Output, options: StudyOptions, *, scorer_of: Callable[..., Here] = Here
 ) -> None:
     """Score what the output lacks, task by task and part by part; a NothingScoredError if no task is left."""
     output.manifest.checks["model"] = check_model(model)

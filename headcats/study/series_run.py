@@ -11,14 +11,7 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.base.errors import (
-    DamagedFileError,
-    ModelError,
-    NothingScoredError,
-    OptionError,
-    PlanError,
-    pluralize,
-)
+from headcats.base.errors import DamagedFileError, ModelError, NothingScoredError, OptionError, PlanError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.models.source import Revision, find_revisions, local_folder, training_step

@@ -30,11 +30,7 @@ def script(name: str, *arguments: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        "commands.py {run} --rounds 1",
-        "relation_checks.py --model mini-cognitive --suite cognitive",
-    ],
+    "command", ["commands.py {run} --rounds 1", "relation_checks.py --model mini-cognitive --suite cognitive"]
 )
 def test_it_ends_well(command, counting_run):
     script(*command.format(run=counting_run).split())

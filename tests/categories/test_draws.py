@@ -85,9 +85,7 @@ def test_the_size_without_effect_is_what_a_rule_finds_in_noise() -> None:
 
 @pytest.mark.filterwarnings("ignore:sd_above_mean")
 @pytest.mark.parametrize(
-    "rule",
-    [rules.fdr(alpha=0.99, min_effect=0), rules.top_fraction(p=0.2), rules.sd_above_mean(k=1)],
-    ids=repr,
+    "rule", [rules.fdr(alpha=0.99, min_effect=0), rules.top_fraction(p=0.2), rules.sd_above_mean(k=1)], ids=repr
 )
 def test_draws_are_judged_at_once_as_one_by_one(rule: rules.Rule) -> None:
     found = results({("Algorithmic", 0): 0.5})

@@ -30,11 +30,7 @@ VARIANTS = {
     "metric": ("log_prob", "-log_prob", {"metric": "log_prob"}),
     "effect": ("task_specific", "-task_specific", {"effect": "task_specific"}),
     "sign": ("suppressing", "-suppressing", {"sign": "suppressing"}),
-    "rule": (
-        top_fraction(p=0.05),
-        "-top_fraction-p=0.05",
-        {"rule": "top_fraction:p=0.05"},
-    ),
+    "rule": (top_fraction(p=0.05), "-top_fraction-p=0.05", {"rule": "top_fraction:p=0.05"}),
     "min_tasks": (3, "-min_tasks=3", {"min-tasks": "3"}),
 }
 

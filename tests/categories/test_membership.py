@@ -184,11 +184,7 @@ def test_a_head_missing_in_one_task_can_be_in_but_never_out() -> None:
     scores = scores_of(effect, p=np.array([[0.001, 0.9, 0.9]] * 3))
     scores["standard_error"][..., 1:] = 0.01
     for rule in (rules.fdr(), rules.threshold(value=0.2)):
-        assert categorize(scores, rule=rule, min_tasks=2)["member"].values.ravel().tolist() == [
-            1,
-            0,
-            -1,
-        ]
+        assert categorize(scores, rule=rule, min_tasks=2)["member"].values.ravel().tolist() == [1, 0, -1]
     # All three are needed: nothing is known about head 0's third largest effect.
     members = categorize(scores, min_tasks=3)
     assert members["member"].values.ravel().tolist() == [0, 0, -1]
@@ -218,13 +214,7 @@ def test_too_few_tasks_everywhere_are_named() -> None:
 EFFECTS = np.array([[0.5, 0.0, -0.5, 0.01]] * 6)
 
 
-@pytest.mark.parametrize(
-    ("rule", "empty"),
-    [
-        (rules.fdr(), "Algorithmic"),
-        (rules.elbow(), "Linguistic"),
-    ],
-)
+@pytest.mark.parametrize(("rule", "empty"), [(rules.fdr(), "Algorithmic"), (rules.elbow(), "Linguistic")])
 def test_a_category_without_numbers_stays_and_is_empty(rule: rules.Rule, empty: str) -> None:
     """Whether its tasks were refused before scoring (no rows) or in scoring (NaN)."""
     names = [name for name in NAMES[:3] for _ in range(2)]

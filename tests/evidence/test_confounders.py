@@ -67,12 +67,7 @@ def test_properties_that_leave_fewer_than_twenty_labellings_cannot_be_told_from_
 
 
 @pytest.mark.parametrize(
-    ("labels", "values"),
-    [
-        (LABELS, ["template"] * 20),
-        (LABELS, [2] * 20),
-        (np.zeros(5, dtype=int), "abcde"),
-    ],
+    ("labels", "values"), [(LABELS, ["template"] * 20), (LABELS, [2] * 20), (np.zeros(5, dtype=int), "abcde")]
 )
 def test_what_cannot_go_together_with_labels_is_not_named(labels, values):
     found = stratified(labels, template=values)

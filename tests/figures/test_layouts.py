@@ -9,17 +9,7 @@ import plotly.graph_objects as go
 import pytest
 from figures.examples import ICL, without_last_head
 from figures.reading import axes, cells, ticks
-from figures.registered import (
-    EXAMPLES,
-    FIGURES,
-    HEAD_GRIDS,
-    MAPS,
-    PUBLISHED,
-    REGISTERED,
-    TURNED,
-    drawn,
-    published,
-)
+from figures.registered import EXAMPLES, FIGURES, HEAD_GRIDS, MAPS, PUBLISHED, REGISTERED, TURNED, drawn, published
 
 from headcats.base.errors import OptionError, UnknownNameError
 from headcats.figures import data

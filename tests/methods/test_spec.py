@@ -8,14 +8,7 @@ from hypothesis import strategies as st
 
 from headcats.base import registry
 from headcats.base.errors import HeadcatsError, OptionError, UnknownNameError
-from headcats.methods.spec import (
-    MethodSpec,
-    Option,
-    WholeNumber,
-    check_whole,
-    default_value,
-    read_value,
-)
+from headcats.methods.spec import MethodSpec, Option, WholeNumber, check_whole, default_value, read_value
 
 NAMES = ("suite", "task")
 STEPS = WholeNumber(default=2, least=1)

@@ -72,11 +72,7 @@ def test_a_file_works_like_a_folder(tmp_path: Path, capfd: pytest.CaptureFixture
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [
-        ({"architecture": "rwkv9"}, "architectures"),
-        ({"tokenizer": False}, "tokenizer="),
-        ({"unknown": True}, "Q8_0"),
-    ],
+    [({"architecture": "rwkv9"}, "architectures"), ({"tokenizer": False}, "tokenizer="), ({"unknown": True}, "Q8_0")],
 )
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, change: dict[str, object], words: str) -> None:
     path = write(tmp_path / "model.gguf", **change)

@@ -127,14 +127,7 @@ class TestOwnModel:
 
 class TestOptions:
     @pytest.mark.parametrize(
-        "options",
-        [
-            {"backend": "hook"},
-            {"dtype": "float8"},
-            {"device": "cuda:99"},
-            {"tokenizer": 3},
-        ],
-        ids=str,
+        "options", [{"backend": "hook"}, {"dtype": "float8"}, {"device": "cuda:99"}, {"tokenizer": 3}], ids=str
     )
     def test_bad_values(self, folders: dict[str, Path], options: dict[str, Any]) -> None:
         ((option, value),) = options.items()

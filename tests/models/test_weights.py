@@ -155,10 +155,7 @@ class TestOptions:
 
     @pytest.mark.parametrize(
         ("options", "message"),
-        [
-            ({"device_map": {"": "cuda:7"}}, "Cannot load"),
-            ({"device_map": {"": "meta"}}, "no values"),
-        ],
+        [({"device_map": {"": "cuda:7"}}, "Cannot load"), ({"device_map": {"": "meta"}}, "no values")],
     )
     def test_what_cannot_be_done_here(self, folders: dict[str, Path], options: dict[str, Any], message: str) -> None:
         with pytest.raises(ModelError, match=message) as caught:

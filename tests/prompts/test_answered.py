@@ -9,12 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headcats.base.errors import DataError
-from headcats.prompts.answered import (
-    AnsweredBatch,
-    AnsweredText,
-    encode_answered,
-    few_shot_texts,
-)
+from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered, few_shot_texts
 from headcats.prompts.pair import Span
 from headcats.prompts.template import ARROW
 

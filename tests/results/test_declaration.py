@@ -6,13 +6,7 @@ from example_joint import WEIGHTS
 from for_each import for_each
 
 from headcats.base import registry
-from headcats.results.declaration import (
-    Declaration,
-    Strength,
-    controls_of,
-    declaration_of,
-    registered,
-)
+from headcats.results.declaration import Declaration, Strength, controls_of, declaration_of, registered
 
 
 @for_each("name", registry.names("method"))

@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.base.errors import DamagedFileError
-from headcats.results.file_format import (
-    content_of,
-    json_content_of,
-    json_with_checksum,
-    with_checksum,
-)
+from headcats.results.file_format import content_of, json_content_of, json_with_checksum, with_checksum
 
 texts = st.dictionaries(st.text(), st.one_of(st.integers(), st.text(), st.none()), min_size=1).flatmap(
     lambda entries: st.sampled_from([None, 1]).map(lambda indent: json.dumps(entries, indent=indent) + "\n")

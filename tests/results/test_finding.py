@@ -2,12 +2,7 @@
 
 import xarray as xr
 
-from headcats.results.finding import (
-    first_names,
-    interval_text,
-    number_text,
-    with_interval,
-)
+from headcats.results.finding import first_names, interval_text, number_text, with_interval
 
 
 def test_numbers_and_names():

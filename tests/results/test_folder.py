@@ -140,10 +140,7 @@ def test_a_pipe_in_place_of_a_file_is_named_and_not_waited_for(tmp_path, name):
         assert list(RunResults(load(path)).missing) == [name]
 
 
-@for_each(
-    "name",
-    ["blocks", f"blocks/{LABEL}", f"blocks/{LABEL}/a.nc", "suite.json", "evidence", ".kept"],
-)
+@for_each("name", ["blocks", f"blocks/{LABEL}", f"blocks/{LABEL}/a.nc", "suite.json", "evidence", ".kept"])
 def test_a_link_out_of_the_folder_is_refused(tmp_path, name):
     path = folder(tmp_path / "r", "a")
     ResultsFolder(path).write_suite('{"tasks": []}')

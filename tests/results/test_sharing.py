@@ -147,11 +147,7 @@ class TestPush:
 
     @pytest.mark.parametrize(
         ("where", "status", "part"),
-        [
-            ("POST .*create", 401, "HF_TOKEN"),
-            ("POST .*commit", 403, "HF_TOKEN"),
-            ("PUT", 500, "(500)"),
-        ],
+        [("POST .*create", 401, "HF_TOKEN"), ("POST .*commit", 403, "HF_TOKEN"), ("PUT", 500, "(500)")],
     )
     def test_what_the_hub_refuses(self, somebody: Hub, results: Path, where: str, status: int, part: str) -> None:
         somebody.faults.append(Fault(where, status, times=99))

@@ -101,10 +101,7 @@ def test_somebody_elses_folder_is_not_touched(tmp_path):
     for name in (tmp_path, tmp_path / "thesis.tex", tmp_path / "thesis.tex" / "r"):
         with pytest.raises(StorageError), ResultsFolder(name).writing("a test"):
             raise AssertionError("held")
-    with (
-        pytest.raises(StorageError, match="absent is not"),
-        ResultsFolder(tmp_path / "absent").adding(""),
-    ):
+    with pytest.raises(StorageError, match="absent is not"), ResultsFolder(tmp_path / "absent").adding(""):
         raise AssertionError("held")
     assert files(tmp_path) == before
 
@@ -117,10 +114,7 @@ def test_a_disk_without_file_locks_is_named(tmp_path, monkeypatch, refused):
         raise refused
 
     monkeypatch.setattr("fcntl.flock", flock)
-    with (
-        pytest.raises(StorageError, match=r"/r: .* no file locks"),
-        ResultsFolder(tmp_path / "r").writing(""),
-    ):
+    with pytest.raises(StorageError, match=r"/r: .* no file locks"), ResultsFolder(tmp_path / "r").writing(""):
         raise AssertionError("held")
 
 

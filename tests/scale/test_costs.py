@@ -16,10 +16,7 @@ from headcats.scale import costs
 from headcats.scale.shape import ModelShape
 from headcats.sweeps.batch_sweep import sweep
 
-SHAPES = {
-    "gpt2": ModelShape(3, 4, 4, 32, 8, 128, 60, tied=True),
-    "llama": ModelShape(3, 4, 2, 32, 16, 64, 60, 3),
-}
+SHAPES = {"gpt2": ModelShape(3, 4, 4, 32, 8, 128, 60, tied=True), "llama": ModelShape(3, 4, 2, 32, 16, 64, 60, 3)}
 SIZES: dict[str, Any] = {"prompts": 3, "length": 10}
 each_shape = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 

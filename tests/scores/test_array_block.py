@@ -77,10 +77,7 @@ class TestArrays:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            (
-                {"values": np.moveaxis(values(), 0, -1)},
-                r"\(prompt 3, layer 4",
-            ),
+            ({"values": np.moveaxis(values(), 0, -1)}, r"\(prompt 3, layer 4"),
             ({"clean": CLEAN[:2]}, r"clean .*got shape \(2,\)"),
             ({"clean": 3.0}, r"got shape"),
             ({"clean": None}, "unpatched clean prompts"),
@@ -93,10 +90,7 @@ class TestArrays:
                 {"values": np.where(np.arange(60).reshape(N, LAYERS, HEADS) == 6, np.nan, values())},
                 r"1 of 12 .*\(1, 2\)",
             ),
-            (
-                {"values": np.where(np.arange(12).reshape(LAYERS, HEADS) == 6, np.inf, values())},
-                r"1 of 12 .*\(1, 2\)",
-            ),
+            ({"values": np.where(np.arange(12).reshape(LAYERS, HEADS) == 6, np.inf, values())}, r"1 of 12 .*\(1, 2\)"),
             ({"clean": [1.0, 2.0, np.nan, 4.0, 5.0]}, "clean holds NaN"),
         ],
     )

@@ -24,11 +24,7 @@ def advice(method: str, *labels: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("method", "reader"),
-    [
-        ("word_weights", "hc.categorize"),
-        ("spoken_probe", "hc.figures.answer_scores"),
-    ],
+    ("method", "reader"), [("word_weights", "hc.categorize"), ("spoken_probe", "hc.figures.answer_scores")]
 )
 def test_scores_of_a_joint_method(method: str, reader: str) -> None:
     assert all(text in advice(method, method) for text in (f"{reader}(hc.suite_blocks", f'["{method}"])'))

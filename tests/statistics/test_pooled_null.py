@@ -140,9 +140,7 @@ def test_nothing_scatters() -> None:
 
 
 @pytest.mark.parametrize("deviation", [1e-8, 1e-7, 0.9 * ROUNDING, 3 * ROUNDING])
-def test_where_only_rounding_scatters_large_effects_are_called_and_its_own_are_not(
-    deviation: float,
-) -> None:
+def test_where_only_rounding_scatters_large_effects_are_called_and_its_own_are_not(deviation: float) -> None:
     data = {task: deviation * np.tanh(items) for task, items in study("normal", 20, 0).items()}
     around = scatter(data)
     null = pooled_null(around, seed=0)

@@ -50,8 +50,7 @@ def test_effects_of_one_task_and_method_are_those_that_there_were(mini):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "backend",
-    ["bridge", pytest.param("hooked", marks=pytest.mark.needs_tl3("HookedTransformer was removed"))],
+    "backend", ["bridge", pytest.param("hooked", marks=pytest.mark.needs_tl3("HookedTransformer was removed"))]
 )
 def test_effects_of_all_tasks_are_those_that_there_were(backend):
     assert check(effects(hc.load_model("mini", device="cpu", backend=backend)))

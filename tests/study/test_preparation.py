@@ -150,13 +150,7 @@ def test_a_reference_without_prompts_names_the_task(model):
 
 @pytest.mark.parametrize(
     ("n", "shares"),
-    [
-        (27, (27, 0, 0)),
-        (28, (8, 16, 4)),
-        (95, (52, 16, 27)),
-        (96, (64, 16, 16)),
-        (120, (64, 28, 28)),
-    ],
+    [(27, (27, 0, 0)), (28, (8, 16, 4)), (95, (52, 16, 27)), (96, (64, 16, 16)), (120, (64, 28, 28))],
     ids=str,
 )
 def test_a_short_list_of_a_user_is_shared_out(model, n, shares):

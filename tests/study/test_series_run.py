@@ -12,14 +12,7 @@ import xarray as xr
 from counting import constant, counting_checkpoints, counting_folder
 
 import headcats as hc
-from headcats.base.errors import (
-    DamagedFileError,
-    ModelError,
-    OptionError,
-    PlanError,
-    StorageError,
-    StorageWarning,
-)
+from headcats.base.errors import DamagedFileError, ModelError, OptionError, PlanError, StorageError, StorageWarning
 from headcats.results.run_results import RunResults
 from headcats.results.series import SERIES, series_record
 from headcats.results.sources import located, source_of

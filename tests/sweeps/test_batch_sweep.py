@@ -13,13 +13,7 @@ from batches import ROLES, random_batch, random_role_batch
 from toys import D_VOCAB, Toy, random_tokens, tiny_model
 
 from headcats.base import registry
-from headcats.base.errors import (
-    DataError,
-    ExtensionError,
-    ModelWarning,
-    OptionError,
-    UnknownNameError,
-)
+from headcats.base.errors import DataError, ExtensionError, ModelWarning, OptionError, UnknownNameError
 from headcats.metrics import metric
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch

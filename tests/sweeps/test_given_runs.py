@@ -48,8 +48,7 @@ def both_sides(model: Any, batch: PromptBatch, **options: Any) -> dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("method", "positions", "passes"),
-    [("denoising_patch", "last", 1), ("noising_patch", "each", 5)],
+    ("method", "positions", "passes"), [("denoising_patch", "last", 1), ("noising_patch", "each", 5)]
 )
 def test_a_fast_sweep_records_the_edited_prompts_once_a_position(
     toy: Toy, method: str, positions: str, passes: int, monkeypatch: pytest.MonkeyPatch

@@ -33,10 +33,7 @@ class _MethodGrid(NamedTuple):
 
 
 def method_scores(
-    results: xr.DataTree,
-    *,
-    methods: Sequence[str] | None = None,
-    metric: str | None = None,
+    results: xr.DataTree, *, methods: Sequence[str] | None = None, metric: str | None = None
 ) -> xr.Dataset:
     """One strength per method, group and head; groups are the categories of the tasks, or the functions of a suite.
 

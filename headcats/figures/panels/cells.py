@@ -10,16 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Shaped
 
-from headcats.figures.colours import (
-    BACKGROUND,
-    EDGE,
-    EDGE_OF_DARK,
-    HATCH,
-    MARK,
-    QUIET_TEXT,
-    edge_on,
-    ink_on,
-)
+from headcats.figures.colours import BACKGROUND, EDGE, EDGE_OF_DARK, HATCH, MARK, QUIET_TEXT, edge_on, ink_on
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.curves import broken_lines, hatch_lines
 from headcats.figures.panels.layout import Plot

@@ -89,11 +89,7 @@ _decision(
     inputs.amount_lists,
 )
 
-_semantic(
-    "kind_of",
-    "The kind of thing or animal: `mammal` for `dog`, `fruit` for `apple`.",
-    lambda n, seed: kinds(),
-)
+_semantic("kind_of", "The kind of thing or animal: `mammal` for `dog`, `fruit` for `apple`.", lambda n, seed: kinds())
 _semantic("odd_one_out", "The one of another kind: `hat` for `owl crow hat swan`.", inputs.odd_lists)
 _semantic(
     "opposite_of_first",
@@ -112,9 +108,7 @@ _syntactic("tense", "The past of the verb: `ran` for `dogs run`.", _column(input
 _inference("next_term", "The next term of a progression: `23` for `7 11 15 19`.", _column(inputs.progressions, 2))
 _inference("previous_term", "The term before a progression: `4` for `7 10 13 16`.", _column(inputs.progressions, 1))
 _inference(
-    "analogy",
-    "The relation of the example, applied to another word: `ate` for `go went as eat`.",
-    inputs.analogies,
+    "analogy", "The relation of the example, applied to another word: `ate` for `go went as eat`.", inputs.analogies
 )
 
 _math("number_sum", "The sum of two numbers: `22` for `17 5`.", _computed(operator.add))

@@ -36,11 +36,7 @@ _SEEDS = WholeNumber(default=5, least=1)
 
 
 def labelled(
-    features: HeadFeatures,
-    functions: Sequence[str],
-    results: Mapping[int, SeedResult],
-    *,
-    axes: Mapping[str, Any],
+    features: HeadFeatures, functions: Sequence[str], results: Mapping[int, SeedResult], *, axes: Mapping[str, Any]
 ) -> xr.Dataset:
     """Results by seed as a dataset, NaN for heads that a layer lacks; `axes` are the coordinates over heads."""
     layers, n_heads = list(axes["layer"]), len(axes["head"])
@@ -208,13 +204,7 @@ class FunctionProbe:
         return 1.0 + rounds_of(counts)
 
     def on_part(
-        self,
-        inputs: SuiteInputs,
-        part: str,
-        *,
-        preset: str = "cogmirrors2025",
-        n_seeds: int = 5,
-        at: str | None = None,
+        self, inputs: SuiteInputs, part: str, *, preset: str = "cogmirrors2025", n_seeds: int = 5, at: str | None = None
     ) -> xr.Dataset:
         """One seed, with the errors of a call; functions are the categories of the suite."""
         settings, probe = _settings(preset, at), int(part.removeprefix("seed "))

@@ -11,13 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headcats.base.errors import DataError, pluralize
-from headcats.papers.accuracy import (
-    UNKNOWN,
-    Accuracy,
-    accuracy_difference_p,
-    clustered_accuracy,
-    largest_share,
-)
+from headcats.papers.accuracy import UNKNOWN, Accuracy, accuracy_difference_p, clustered_accuracy, largest_share
 from headcats.papers.function_probe.features import HeadFeatures
 from headcats.papers.function_probe.settings import FunctionProbeSettings
 from headcats.papers.function_probe.splits import held_out_texts, items_of, left_out_tasks, task_of

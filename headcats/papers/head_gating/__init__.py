@@ -36,12 +36,7 @@ _DIFFERS = (
     "data sets are the suite's categories, texts are drawn anew for every update, numbers are those of the model, and "
     "fits that diverge are left out"
 )
-add_preset(
-    "chg2025",
-    head_gating.declaration.paper,
-    {"methods": (head_gating.name,)},
-    differs=_DIFFERS,
-)
+add_preset("chg2025", head_gating.declaration.paper, {"methods": (head_gating.name,)}, differs=_DIFFERS)
 add_preset(
     "chg-mini",
     "Nam et al. (2025) with smaller batches and fewer updates, for small models",

@@ -13,8 +13,8 @@ from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import Edit, hook_z
 from headcats.papers.chosen_logits import logits_at
+from headcats.papers.gradients import counting_kept
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
-from headcats.sweeps.gradients import counting_kept
 
 NextTokenData = Sequence[AnsweredText] | Sequence[AnsweredBatch]
 """Texts with marked targets, or batches of tokens for a model without a tokenizer."""
@@ -146,12 +146,7 @@ def mean_log_prob(model: HookedModel, texts: GateTexts, gates: Float[Tensor, "la
 
 
 def log_prob_gradient(
-    model: HookedModel,
-    texts: GateTexts,
-    places: Sequence[int],
-    theta: Float[Tensor, "layer head"],
-    *,
-    at_once: int,
+    model: HookedModel, texts: GateTexts, places: Sequence[int], theta: Float[Tensor, "layer head"], *, at_once: int
 ) -> tuple[Float[Tensor, " text"], Float[Tensor, "layer head"]]:
     """Log-probabilities of the texts at `places`, and the gradient of their mean in `theta`, logits of the gates."""
     values, gradient = torch.zeros(len(places), dtype=torch.float64), torch.zeros_like(theta)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel
+from headcats.papers.gradients import leaving_no_graph
 from headcats.papers.head_gating.log_probs import (
     GateTexts,
     existing_heads,
@@ -20,7 +21,6 @@ from headcats.papers.head_gating.log_probs import (
 )
 from headcats.papers.head_gating.settings import GatingSettings, Stage
 from headcats.statistics.random_streams import stream
-from headcats.sweeps.gradients import leaving_no_graph
 
 Advance = Callable[[int, int, str], None]
 """Called after every update with the number of updates done, of all updates, and the name of the stage."""

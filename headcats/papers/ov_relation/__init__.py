@@ -12,14 +12,7 @@ ov_relation = declare(
     Declaration(
         name="ov_relation",
         kind="joint",
-        strength=Strength(
-            "score",
-            "task",
-            "category",
-            "max",
-            "weights",
-            "largest score of its relations",
-        ),
+        strength=Strength("score", "task", "category", "max", "weights", "largest score of its relations"),
         figure="ov_map",
         figure_heads="layer-head",
         reader="hc.categorize",

@@ -68,10 +68,7 @@ def _of_members(shared: xr.Dataset, members: xr.Dataset) -> Iterator[str]:
     yield from _sentences([*headline(result), *certainty(result), line("notebook.untested")])
     yield _picture(overlap_map(shared, layout="hero"))
     columns = ("category", "heads", f"held in {SETTLED:.0%} of resamples", "undecided")
-    yield _table(
-        columns,
-        [(of.name, names_of(of, _NAMED), of.n_settled, of.n_undecided) for of in result.categories],
-    )
+    yield _table(columns, [(of.name, names_of(of, _NAMED), of.n_settled, of.n_undecided) for of in result.categories])
 
 
 def _of_scores(scores: xr.Dataset) -> Iterator[str]:

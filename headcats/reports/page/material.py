@@ -18,13 +18,7 @@ from headcats.categories.map_spec import MapSpec
 from headcats.categories.run_maps import kept_tables
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import Saved, saved_attention, saved_evidence
-from headcats.reports.text.answer import (
-    approximated,
-    cautions,
-    contradictions,
-    other_tests,
-    toy_model_warning,
-)
+from headcats.reports.text.answer import approximated, cautions, contradictions, other_tests, toy_model_warning
 from headcats.reports.text.tasks import corruptions
 from headcats.results.finding import Finding, line
 from headcats.results.head_axes import HEAD, noun, unit_of

@@ -11,16 +11,7 @@ import xarray as xr
 from headcats.evidence.comparison.agreement import SIGNS, pairs
 from headcats.reports.text.answer import NAMED
 from headcats.results.declaration import registered
-from headcats.results.finding import (
-    Finding,
-    Short,
-    Table,
-    first_names,
-    line,
-    number_text,
-    paragraph,
-    table,
-)
+from headcats.results.finding import Finding, Short, Table, first_names, line, number_text, paragraph, table
 from headcats.results.head_axes import cell_name, unit_of
 from headcats.results.label import Label
 

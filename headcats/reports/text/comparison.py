@@ -10,16 +10,7 @@ import xarray as xr
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, outcomes
 from headcats.evidence.comparison.runs import TASKS, Runs
 from headcats.reports.text.maps import pairwise
-from headcats.results.finding import (
-    Finding,
-    Short,
-    Table,
-    first_names,
-    line,
-    number_text,
-    paragraph,
-    table,
-)
+from headcats.results.finding import Finding, Short, Table, first_names, line, number_text, paragraph, table
 from headcats.results.head_axes import cell_name, unit_of
 
 NAMED_TASKS = 5  # more tasks are counted, not named

@@ -6,17 +6,7 @@ from collections.abc import Iterator
 
 import xarray as xr
 
-from headcats.results.finding import (
-    Finding,
-    Table,
-    by_category,
-    item,
-    line,
-    number_text,
-    paragraph,
-    share_text,
-    table,
-)
+from headcats.results.finding import Finding, Table, by_category, item, line, number_text, paragraph, share_text, table
 
 
 def evidence_findings(evidence: xr.DataTree) -> Iterator[Finding]:
@@ -55,16 +45,7 @@ def _verdicts(nodes: dict[str, xr.Dataset]) -> Table:
         ]
         for name, row in by_category(nodes["relabelling"])
     ]
-    columns = [
-        "category",
-        "verdict",
-        "p",
-        "likeness",
-        "specificity",
-        "95 % limits",
-        "sources",
-        "not to be told from",
-    ]
+    columns = ["category", "verdict", "p", "likeness", "specificity", "95 % limits", "sources", "not to be told from"]
     return table("evidence.verdicts", columns, rows, numeric=columns[2:7])
 
 

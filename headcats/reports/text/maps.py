@@ -12,16 +12,7 @@ from headcats.categories.map_result import MapResult
 from headcats.categories.membership import SETTLED, head_table
 from headcats.reports.text.answer import roles, shared_pairs
 from headcats.results.declaration import approximation_label, controls_of
-from headcats.results.finding import (
-    Finding,
-    first_names,
-    line,
-    note,
-    number_text,
-    paragraph,
-    table,
-    with_interval,
-)
+from headcats.results.finding import Finding, first_names, line, note, number_text, paragraph, table, with_interval
 from headcats.results.head_axes import HEAD, cell_name, noun, unit_of
 
 _CONTROLS = {

@@ -119,12 +119,7 @@ def _reasons(records: Iterable[TaskRecord]) -> str:
 
 
 def validation_findings(
-    entries: Mapping[str, Mapping[str, Any]],
-    title: str,
-    *,
-    corruption: str,
-    answers: str,
-    ignored: Sequence[str] = (),
+    entries: Mapping[str, Mapping[str, Any]], title: str, *, corruption: str, answers: str, ignored: Sequence[str] = ()
 ) -> Iterator[Finding]:
     """Findings of `validate`: tasks with prompts, those that are answered in sentences, and what is dropped."""
     records = {name: TaskRecord.from_dict(entry) for name, entry in entries.items()}

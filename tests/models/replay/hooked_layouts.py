@@ -62,20 +62,10 @@ _RECIPES: dict[str, dict[str, Any]] = {
     "split_inputs": {**_GROUPED, "use_split_qkv_input": True, "use_hook_mlp_in": True, "use_attn_result": True},
     "mistral": {**_GROUPED, **_ALTERNATING, "attn_types": ["local"] * N_LAYERS},
     "one_key_head": {**_ROTARY, "n_key_value_heads": 1, "attn_scale": 3.0},
-    "qwen": {
-        **_ROTARY,
-        "use_logn_attn": True,
-        "use_dynamic_ntk_rope": True,
-        "train_seq_length": 4,
-    },
+    "qwen": {**_ROTARY, "use_logn_attn": True, "use_dynamic_ntk_rope": True, "train_seq_length": 4},
     "qk_norm": {**_GROUPED, "use_qk_norm": True},
     "qk_norm_no_rotation": {**_LEARNED, "use_qk_norm": True, "clip_qkv": 0.8},
-    "gemma2": {
-        **_SANDWICH,
-        "attn_scale": 3.0,
-        "attn_scores_soft_cap": 5.0,
-        "output_logits_soft_cap": 3.0,
-    },
+    "gemma2": {**_SANDWICH, "attn_scale": 3.0, "attn_scores_soft_cap": 5.0, "output_logits_soft_cap": 3.0},
     "gemma3": {
         **_SANDWICH,
         "use_qk_norm": True,

@@ -5,13 +5,7 @@ import pytest
 from function_worlds import texts_of
 
 from headcats.base.errors import DataError
-from headcats.papers.function_probe.splits import (
-    held_out_texts,
-    in_order,
-    left_out_tasks,
-    rounds_of,
-    usable_functions,
-)
+from headcats.papers.function_probe.splits import held_out_texts, in_order, left_out_tasks, rounds_of, usable_functions
 
 FUNCTIONS = ("a", "b", "c")
 

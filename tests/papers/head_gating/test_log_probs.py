@@ -17,6 +17,7 @@ from toys import Toy, tiny_model
 from headcats.base.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.papers.chosen_logits import logits_at
+from headcats.papers.gradients import leaving_no_graph
 from headcats.papers.head_gating import log_probs as module
 from headcats.papers.head_gating.log_probs import (
     gate_edits,
@@ -28,7 +29,6 @@ from headcats.papers.head_gating.log_probs import (
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.pair import Span
 from headcats.statistics.random_streams import stream
-from headcats.sweeps.gradients import leaving_no_graph
 
 DATA = (token_batch(3, 7, targets=(2, 3, 6)), token_batch(2, 5, seed=1), token_batch(1, 9, seed=2, targets=(1,)))
 

@@ -13,15 +13,7 @@ from headcats.base.errors import DataError
 from headcats.models.adapter import HookedModel, adapt
 from headcats.papers.head_gating.log_probs import existing_heads, gate_texts
 from headcats.papers.head_gating.settings import GatingSettings, Stage
-from headcats.papers.head_gating.stages import (
-    GateFit,
-    Lowered,
-    check_fit,
-    check_pushed,
-    fit_gates,
-    pushed,
-    start,
-)
+from headcats.papers.head_gating.stages import GateFit, Lowered, check_fit, check_pushed, fit_gates, pushed, start
 
 # All texts in every batch, so that the replica needs no draws; a clamp and a norm that really bite.
 SETTINGS = GatingSettings(updates=3, max_norm=0.05, clamp=1.0)

@@ -34,10 +34,7 @@ def complete(copied: Path) -> Path:
 
 def current(run: RunResults) -> set[str]:
     """What is shown of everything that is saved; the rest must be said to be of an earlier state."""
-    each = {
-        "evidence": saved_evidence(run),
-        "attention": saved_attention(run),
-    }
+    each = {"evidence": saved_evidence(run), "attention": saved_attention(run)}
     for saved_of in each.values():
         assert bool(saved_of.contents) != bool(saved_of.problems)
         assert all("earlier state" in problem for problem in saved_of.problems.values())

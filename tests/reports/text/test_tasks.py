@@ -116,10 +116,7 @@ def test_rows_are_counted_of_tasks_from_files():
     tasks, reasons = zip(*found["validation.dropped"].rows, strict=True)
     assert tasks == ("a", "a")
     counted = [(reason[:6], reason.partition(": ")[2].partition(" (such as ")) for reason in reasons]
-    assert counted == [
-        ("1 row ", ("empty row", "", "")),
-        ("2 rows", ("duplicate", " (such as ", "f.csv, line 3)")),
-    ]
+    assert counted == [("1 row ", ("empty row", "", "")), ("2 rows", ("duplicate", " (such as ", "f.csv, line 3)"))]
     assert found["validation.ignored"].fields == {"n": 2, "names": ["notes.txt", "b.md"]}
 
 

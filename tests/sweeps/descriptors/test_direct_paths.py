@@ -109,12 +109,7 @@ def test_so_do_those_of_a_hooked_transformer() -> None:
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [
-        ("gemma2", "norm after"),
-        ("olmo2", "norm after"),
-        ("granite", "norm after"),
-        ("bloom", "embeddings"),
-    ],
+    [("gemma2", "norm after"), ("olmo2", "norm after"), ("granite", "norm after"), ("bloom", "embeddings")],
 )
 def test_architectures_without_such_a_circuit_say_why(name: str, reason: str) -> None:
     model = tiny_bridge(name)

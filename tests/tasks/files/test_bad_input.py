@@ -62,13 +62,7 @@ def test_every_dropped_row_is_counted(tmp_path):
     ]
     task = only(write(tmp_path / "capitals.json", rows))
     assert task.pairs(10, seed=0) == [("France", "Paris"), ("Italy", "Rome")]
-    assert task.drops.dropped == {
-        EMPTY: 2,
-        SEVERAL: 1,
-        "empty row": 1,
-        CONTRADICTORY: 3,
-        DUPLICATE: 1,
-    }
+    assert task.drops.dropped == {EMPTY: 2, SEVERAL: 1, "empty row": 1, CONTRADICTORY: 3, DUPLICATE: 1}
     assert task.drops.kept + sum(task.drops.dropped.values()) == len(rows)
     assert task.drops.examples["empty row"] == "capitals.json, record 9"
     assert "record 3" in task.drops.examples[CONTRADICTORY]

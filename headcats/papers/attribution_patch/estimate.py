@@ -12,11 +12,11 @@ from headcats.methods.method import TaskInputs
 from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.metrics.definition import Metric, Metrics, metric_name, metric_traits
 from headcats.models.adapter import HookedModel
+from headcats.papers.gradients import estimated_changes, gradient_plan
 from headcats.prompts.batch import PromptBatch
 from headcats.results.block_schema import join_batches, mark_noise
 from headcats.sweeps.batch_sweep import checked_runs
 from headcats.sweeps.engine import measured_noise
-from headcats.sweeps.gradients import estimated_changes, gradient_plan
 from headcats.sweeps.labels import labelled, model_provenance
 from headcats.sweeps.memory import MemoryPlan
 from headcats.sweeps.paths import Choice
@@ -118,7 +118,7 @@ class AttributionPatch:
     def memory_plan(
         self, model: HookedModel, batch: PromptBatch, *, n_metrics: int, budget: int, **options: Any
     ) -> MemoryPlan:
-        """See `headcats.sweeps.gradients.gradient_plan`."""
+        """See `headcats.papers.gradients.gradient_plan`."""
         return gradient_plan(model, batch, n_metrics=n_metrics, budget=budget)
 
     def announce(self, runs: BaseRuns, *, positions: str, path: str) -> None:

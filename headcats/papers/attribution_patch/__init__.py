@@ -11,5 +11,5 @@ attribution_patch = declare(
         paper="Nanda (2023), Attribution Patching; Kramar et al. (2024), AtP*, arXiv 2403.00745",
         cost="one backward pass per metric and batch",
     ),
-    code="headcats.methods.attribution_patch.estimate:AttributionPatch",
+    code="headcats.papers.attribution_patch.estimate:AttributionPatch",
 )

@@ -16,7 +16,7 @@ import headcats as hc
 from headcats.base.errors import MemoryLimitError
 from headcats.metrics.definition import Targets, measure
 from headcats.models.adapter import HookedModel, adapt
-from headcats.sweeps import gradients
+from headcats.papers import gradients
 from headcats.sweeps.runs import BaseRuns
 
 SMOOTH = ("logit_diff", "log_prob", "prob", "kl")

@@ -15,7 +15,7 @@ from headcats.base.errors import ModelError, OptionError
 from headcats.metrics import Targets, metric
 from headcats.models.adapter import adapt
 from headcats.models.hooks import hook_z
-from headcats.sweeps.gradients import counting_kept, estimated_changes, leaving_no_graph
+from headcats.papers.gradients import counting_kept, estimated_changes, leaving_no_graph
 from headcats.sweeps.runs import BaseRuns
 
 SMOOTH = ("logit_diff", "log_prob", "prob", "kl")
