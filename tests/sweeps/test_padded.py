@@ -148,7 +148,8 @@ def test_numbers_are_those_of_each_length_apart(name: str, apart: list[PromptBat
             )
             for batches in (apart, together)
         )
-        np.testing.assert_allclose(found[:, order], expected, atol=2e-5, rtol=2e-5)
+        # Differences of logits of 4: their last bits depend on the processor (qwen3_next on a Xeon: 2.5e-5).
+        np.testing.assert_allclose(found[:, order], expected, atol=5e-5, rtol=2e-5)
 
 
 def test_a_hooked_transformer_takes_no_padding(apart: list[PromptBatch]) -> None:
