@@ -2,12 +2,15 @@
 
 import gc
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from batches import random_batch
+from placements import placed
+from prefixes import prefixed_batch
 from toys import Toy, random_tokens, tiny_model
 
 import headcats as hc
@@ -183,3 +186,11 @@ def test_activations_are_counted_and_weights_are_not(each_toy: Toy) -> None:
     assert 0 < counts[2] - counts[1] == pytest.approx(counts[1] - counts[0], rel=0.05)
     weights = {weight.untyped_storage().data_ptr() for weight in toy.model.parameters()}
     assert not weights & set(kept)
+
+
+@pytest.mark.needs_tl4("the bridge of 3.x reads offloaded weights where they are not")
+@pytest.mark.filterwarnings("ignore:.*ordinary hooked forwards")
+def test_weights_on_disk_give_the_same(tmp_path: Path) -> None:
+    batch = prefixed_batch(3, 12, 5)
+    here, there = (estimate(placed("llama", where, tmp_path), batch) for where in ("here", "disk"))
+    np.testing.assert_allclose(there, here, rtol=0, atol=1e-6)

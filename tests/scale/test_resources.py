@@ -95,7 +95,6 @@ def test_bad_input(counting_model):
         ({"devices": 0}, OptionError, "devices"),
         ({"dtype": "int4"}, UnknownNameError, "float16"),
         ({"methods": ["word_weights"]}, OptionError, "word_weights"),
-        ({"methods": ["attribution_patch"]}, OptionError, "attribution_patch"),
         ({"n_prompts": 1}, OptionError, "n_prompts"),
         ({"n_prompts": "many"}, OptionError, "n_prompts"),
         ({"n_demo": 3}, TypeError, "n_demo"),

@@ -10,7 +10,7 @@ from covering import each_value
 from prefixes import prefixed_batch
 from toys import LAYOUTS, Layout, tiny_model
 
-from headcats.methods import attribution_patch
+import headcats as hc
 from headcats.models.adapter import HookedModel, adapt
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.joint import joint_sweep
@@ -64,7 +64,7 @@ def test_sets_of_heads_and_gradients(device: str) -> None:
     assert pairs[0][0].attrs["path"] == "last_position"
     for steps in (0, 2):
         options: dict[str, Any] = {"metrics": ["logit_diff"], "ig_steps": steps}
-        pairs.append(tuple(attribution_patch(model, batch, **options) for model in (here, there)))
+        pairs.append(tuple(hc.methods.attribution_patch(model, batch, **options) for model in (here, there)))
     for found, expected in pairs:
         assert np.abs(found.patched - expected.patched).max() <= TOLERANCE[device]
 
