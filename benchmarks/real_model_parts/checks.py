@@ -255,7 +255,7 @@ def replication(model: HookedModel, out: Path) -> Iterator[str]:
     halves = [_of_half(out / "icl", half) for half in (0, 1)]
     both = halves[0] & halves[1]
     yield f"each half of the query items: {len(both)} in both, of {len(halves[0])} and {len(halves[1])}"
-    for name in ("icl-seed1", "icl-question"):
+    for name in ("icl-seed1", "icl-question", "chat"):
         second, _ = _memberships(out / name)
         both = first.keys() & second.keys()
         yield f"{name}: {len(both)} of {len(first)} come back, of {len(second)} there; promised {promised:.2f}"
