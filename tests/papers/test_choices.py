@@ -1,6 +1,7 @@
 """docs/papers.toml: complete, each row pinned by a test that exists, a reason exactly where ours is another."""
 
 import ast
+import importlib.metadata
 import importlib.util
 import pkgutil
 import sys
@@ -40,9 +41,10 @@ def test_a_reason_stands_exactly_where_ours_is_another(pages: Any) -> None:
 
 
 def test_every_paper_is_there_every_setting_is_a_choice_and_nothing_is_chosen_twice(pages: Any) -> None:
-    assert {paper.name for paper in pages.papers()} == {
-        module.name for module in pkgutil.iter_modules(headcats.papers.__path__) if module.ispkg
-    } - {"attribution_patch", "known_circuits"}  # which choose no constants
+    presets = {point.value for point in importlib.metadata.entry_points(group="headcats.preset")}
+    assert {f"headcats.papers.{paper.name}" for paper in pages.papers()} == presets & {
+        f"headcats.papers.{module.name}" for module in pkgutil.iter_modules(headcats.papers.__path__)
+    }
     for paper in pages.papers():
         names = [choice.what for choice in paper.choices]
         assert len(names) == len(set(names)), paper.name

@@ -1,6 +1,5 @@
 """What taking gradients asks of a model, and that it leaves nothing behind."""
 
-import gc
 import threading
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 from batches import random_batch
 from placements import placed
 from prefixes import prefixed_batch
+from toy_cases import graphs, left_as_it_is
 from toys import Toy, random_tokens, tiny_model
 
 import headcats as hc
@@ -31,32 +31,10 @@ def estimate(model: Any, batch: hc.PromptBatch, *metrics: str, ig_steps: int = 0
     return estimated_changes(runs, metrics=names, mask=batch.positions("all"), ig_steps=ig_steps).numpy()
 
 
-def graphs() -> list[torch.Tensor]:
-    """Tensors of this process that hold a graph."""
-    gc.collect()
-    return [one for one in gc.get_objects() if type(one) is torch.Tensor and one.grad_fn is not None]
-
-
 class TestModelIsLeftAsItIs:
     def test_weights_gradients_hooks_and_modes(self, toy: Toy) -> None:
-        weights = dict(toy.model.named_parameters())
-        some = [weight for weight in weights.values() if weight.requires_grad]
-        some[0].requires_grad_(False)
-        some[1].grad = torch.ones_like(some[1])
-        before = {n: (w.requires_grad, w._version, w.data_ptr(), w.grad is None) for n, w in weights.items()}
-        held = graphs()
-        try:
-            with torch.no_grad():
-                estimate(toy.model, random_batch(3, 6), *SMOOTH, ig_steps=2)
-                assert not torch.is_grad_enabled()
-            after = {n: (w.requires_grad, w._version, w.data_ptr(), w.grad is None) for n, w in weights.items()}
-            assert after == before
-            assert bool((some[1].grad == 1).all())
-        finally:
-            some[0].requires_grad_(True)
-            some[1].grad = None
-        assert not any(point.fwd_hooks or point.bwd_hooks for point in toy.model.hook_dict.values())
-        assert len(graphs()) == len(held)
+        with left_as_it_is(toy):
+            estimate(toy.model, random_batch(3, 6), *SMOOTH, ig_steps=2)
 
     @pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
     def test_a_caller_without_gradients_gets_them(self, toy: Toy, context: Any) -> None:

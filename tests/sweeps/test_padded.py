@@ -21,6 +21,8 @@ from headcats.sweeps.reference import Reference
 
 SHAPES = [(2, 7, 8, 0), (1, 8, 7, 1), (1, 7, 9, 2), (2, 7, 6, 1)]
 """Prompts, tokens of clean and corrupted ones, tokens of answers after the first."""
+# In plain transformers its logits in fp32 are 1.2e-4 from those in fp64, and padding moves them by 3.4e-5 (on a Xeon).
+ROUNDING = {"qwen3_next": 5e-5}
 
 
 def batch_of(number: int, n: int, clean: int, corrupted: int, steps: int) -> PromptBatch:
@@ -148,8 +150,7 @@ def test_numbers_are_those_of_each_length_apart(name: str, apart: list[PromptBat
             )
             for batches in (apart, together)
         )
-        # Differences of logits of 4: their last bits depend on the processor (qwen3_next on a Xeon: 2.5e-5).
-        np.testing.assert_allclose(found[:, order], expected, atol=5e-5, rtol=2e-5)
+        np.testing.assert_allclose(found[:, order], expected, atol=ROUNDING.get(name, 2e-5), rtol=2e-5)
 
 
 def test_a_hooked_transformer_takes_no_padding(apart: list[PromptBatch]) -> None:

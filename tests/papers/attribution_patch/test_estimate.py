@@ -126,6 +126,8 @@ class TestCall:
     def test_it_is_no_intervention(self, toy: Any) -> None:
         with pytest.raises(OptionError, match="'attribution_patch' does"):
             hc.sweep(toy, random_batch(), "attribution_patch")
+        with pytest.raises(OptionError, match="attribution_patch"):
+            hc.plan("gpt2", methods=["attribution_patch"], suite=["country_capital", "country_language"])
         assert repr(hc.methods.attribution_patch) == "<method attribution_patch>"
 
     def test_metrics_that_count_are_refused(self, toy: Any) -> None:

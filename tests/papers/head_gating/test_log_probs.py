@@ -1,6 +1,5 @@
 """Texts as tokens, log-probabilities under gates and their gradients, and that the model notices nothing."""
 
-import gc
 import threading
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,7 @@ from architectures import ARCHITECTURES, tiny_bridge
 from covering import some
 from gate_toys import token_batch
 from literal_gates import log_prob, rows_of
-from toy_cases import TOYS, shared_toy
+from toy_cases import TOYS, left_as_it_is, shared_toy
 from toys import Toy, tiny_model
 
 from headcats.base.errors import DataError, ModelError
@@ -101,31 +100,10 @@ def test_passes_keep_no_more_than_they_may(monkeypatch: pytest.MonkeyPatch) -> N
     assert texts_at_once(model, short) > texts_at_once(model, texts) == texts_at_once(model, short, texts)
 
 
-def graphs() -> set[int]:
-    gc.collect()
-    return {id(one) for one in gc.get_objects() if type(one) is torch.Tensor and one.grad_fn is not None}
-
-
 class TestModelIsLeftAsItIs:
     def test_weights_gradients_and_hooks(self, toy: Toy) -> None:
-        weights = dict(toy.model.named_parameters())
-        some = [weight for weight in weights.values() if weight.requires_grad]
-        some[0].requires_grad_(False)
-        some[1].grad = torch.ones_like(some[1])
-        held = graphs()
-        before = {n: (w.requires_grad, w._version, w.data_ptr(), w.grad is None) for n, w in weights.items()}
-        try:
-            with torch.no_grad():
-                gradient(adapt(toy.model))
-                assert not torch.is_grad_enabled()
-            after = {n: (w.requires_grad, w._version, w.data_ptr(), w.grad is None) for n, w in weights.items()}
-            assert after == before
-            assert bool((some[1].grad == 1).all())
-        finally:
-            some[0].requires_grad_(True)
-            some[1].grad = None
-        assert not any(point.fwd_hooks or point.bwd_hooks for point in toy.model.hook_dict.values())
-        assert graphs() <= held
+        with left_as_it_is(toy):
+            gradient(adapt(toy.model))
 
     def test_a_caller_without_gradients_gets_them(self, toy: Toy) -> None:
         expected = gradient(adapt(toy.model))[1]
