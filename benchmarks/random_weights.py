@@ -5,9 +5,9 @@ from typing import Any, Literal
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
-from headcats.demo.word_model import word_model, word_tokenizer
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.conversion import build_hooked_transformer
+from headcats.papers.planted.word_model import word_model, word_tokenizer
 from headcats.scale.shape import ModelShape
 
 Backend = Literal["bridge", "hooked"]

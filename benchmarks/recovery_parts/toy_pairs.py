@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 
 import headcats as hc
-from headcats.demo.planted_tasks import Jobs, Kind, of_kind
 from headcats.models.head import Head
+from headcats.papers.planted.planted_tasks import Jobs, Kind, of_kind
 from recovery_parts.toy_recovery import Toy, scored
 
 METHODS = ("denoising_patch", "noising_patch", "mean_ablation")

@@ -11,8 +11,8 @@ import xarray as xr
 from torch import Tensor
 
 import headcats as hc
-from headcats.demo.planted_model import planted_model
-from headcats.demo.planted_tasks import (
+from headcats.papers.planted.planted_model import planted_model
+from headcats.papers.planted.planted_tasks import (
     BOS,
     CATEGORIES,
     N_HEADS,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sections import Table
 
-from headcats.demo.planted_tasks import CATEGORIES, N_HEADS, N_LAYERS, TASKS_PER_CATEGORY
+from headcats.papers.planted.planted_tasks import CATEGORIES, N_HEADS, N_LAYERS, TASKS_PER_CATEGORY
 from headcats.statistics.random_streams import stream
 from recovery_parts.repeat import side_by_side
 from recovery_parts.tables import Part

@@ -1,4 +1,4 @@
-"""Compile RASP programs into one transformer, with the truth about its heads, which `headcats.demo` holds.
+"""Compile RASP programs into one transformer, with the truth about its heads, which `headcats.papers.planted` holds.
 
 Needs tracr (Lindner et al. 2023, arXiv 2301.05062; https://github.com/google-deepmind/tracr), which nothing else of
 headcats does, in an environment of its own. The committed files were made with its version 1.0.0, commit 9ce2b8c:

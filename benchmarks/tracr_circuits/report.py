@@ -8,9 +8,9 @@ from recovery_parts.tables import Part
 from sections import Table
 
 import headcats as hc
-from headcats.demo.compiled import circuits, compiled_model, heads, prompts, true_effects
 from headcats.models.adapter import adapt
 from headcats.models.head import Head
+from headcats.papers.planted.compiled import circuits, compiled_model, heads, prompts, true_effects
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
 from headcats.results.stored_run import tree

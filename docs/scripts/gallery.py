@@ -21,7 +21,7 @@ _INSTEAD = {
     "always_any": """
     >>> import headcats as hc
     >>> few = hc.papers.head_gating.GatingSettings(updates=5, batch=8)
-    >>> texts = hc.methods.task_texts("plural", n_prompts=16, n_demos=2)
+    >>> texts = hc.papers.head_gating.task_texts("plural", n_prompts=16, n_demos=2)
     >>> gates = hc.methods.head_gating(hc.load_model("mini"), texts, preset=few, n_seeds=2)
     >>> fig = hc.figures.always_any(gates, palette="colour_blind")
     """,

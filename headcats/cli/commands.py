@@ -1,8 +1,12 @@
-"""The commands by name: imported when they are called, and stopped by Ctrl-C or SIGTERM with one line."""
+"""The commands by name: imported when they are called, and stopped by Ctrl-C or SIGTERM with one line.
+
+Installed packages bring more by the entry-point group `headcats.command`: a name -> a function as typer takes it.
+"""
 
 import contextlib
 import functools
 import importlib
+import importlib.metadata
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -11,14 +15,14 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from headcats.base.guard import Guard
 from headcats.cli.console import warn
 
 _NAMES = (
-    "demo", "run", "validate", "plan", "map", "report", "figure", "compare", "evidence", "merge", "export", "push",
-    "list",
+    "run", "validate", "plan", "map", "report", "figure", "compare", "evidence", "merge", "export", "push", "list",
 )  # fmt: skip
+_OF_PACKAGES = {point.name: point for point in importlib.metadata.entry_points(group="headcats.command")}
 _ENDINGS: dict[str, str | None] = {
-    "demo": "; the same command goes on",
     "run": None,
     "evidence": "; the same command goes on from what it has measured",
     "push": "; the same command starts again",
@@ -30,11 +34,11 @@ class Commands(TyperGroup):
     """A group whose commands are imported on demand: what one needs, not what all of them need."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings | {"commands": dict.fromkeys(_NAMES)})
+        super().__init__(**settings | {"commands": dict.fromkeys((*_NAMES, *_OF_PACKAGES))})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command, made when it is looked up; None for an unknown name."""
-        if cmd_name in _NAMES and self.commands[cmd_name] is None:
+        if cmd_name in self.commands and self.commands[cmd_name] is None:
             single = typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)
             single.command(cmd_name)(callback(cmd_name))
             self.commands[cmd_name] = typer.main.get_command(single)
@@ -42,8 +46,11 @@ class Commands(TyperGroup):
 
 
 def callback(name: str) -> Callable[..., None]:
-    """The function behind a command: `NAME_command` of its module."""
-    command: Callable[..., None] = getattr(importlib.import_module(f"headcats.cli.{name}"), f"{name}_command")
+    """The function behind a command: `NAME_command` of its module, or that of a package."""
+    if name in _NAMES:
+        command: Callable[..., None] = getattr(importlib.import_module(f"headcats.cli.{name}"), f"{name}_command")
+    else:
+        command = Guard("Command", name, _OF_PACKAGES[name].value)(_OF_PACKAGES[name].load)
     more = _ENDINGS.get(name, "")
     if more is None:
         return command

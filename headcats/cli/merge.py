@@ -10,8 +10,8 @@ from headcats.cli.answer import put
 from headcats.cli.arguments import AsJson, Sources
 from headcats.cli.console import tell, warn
 from headcats.results.finding import first_names
-from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
+from headcats.scale.merging import merge
 from headcats.scale.shard import missing_parts
 
 

@@ -196,3 +196,15 @@ def default_methods() -> tuple[str, ...]:
 
 def _fields(kind: Any, content: Mapping[str, Any]) -> dict[str, Any]:
     return {field.name: content[field.name] for field in fields(kind) if field.name in content}
+
+
+def join_parts(method: Any, parts: Mapping[str, xr.Dataset], *, categories: str, model: str) -> xr.Dataset:
+    """Finished parts of a method, by name, as the block of a results folder."""
+    fingerprints = " ".join(str(part.attrs["fingerprint"]) for part in parts.values())
+    joined = method.join(dict(parts)).assign_attrs(categories=categories, model=model, fingerprint=fingerprints)
+    joined.attrs |= {
+        "declaration": method.declaration.as_text(),
+        "summary": json.dumps(method.summary(joined), ensure_ascii=False),
+    }
+    joined.attrs = {name: value for name, value in joined.attrs.items() if name != "part"}
+    return joined

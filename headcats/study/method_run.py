@@ -19,8 +19,8 @@ from headcats.methods.method import SuiteInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.prompts.padding import in_order, keys_of
+from headcats.results.declaration import join_parts
 from headcats.results.manifest import SUITE
-from headcats.results.merging import join_parts
 from headcats.results.records import BlockRecord, MethodRecord, TaskRecord
 from headcats.study.distractors import settle_distractors
 from headcats.study.identity import conditions_since, fingerprint

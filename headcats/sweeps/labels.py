@@ -12,7 +12,6 @@ from headcats.metrics.definition import Metrics, metric_name
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.packing import Side
-from headcats.sweeps.given_runs import given_sides
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.reference import Reference
@@ -73,7 +72,7 @@ def provenance(
         "path": choice.path,
         "self_check": choice.check,
         "reference": reference.name if intervention.uses_reference else "none",
-        **({"given": given} if (given := given_sides(runs)) else {}),
+        **({} if intervention.what == "z" else {"what": intervention.what}),
         **model_provenance(runs.model),
     }
 

@@ -8,9 +8,9 @@ from covering import each_value
 from tracr_circuits import report
 
 import headcats as hc
-from headcats.demo.compiled import circuits, compiled_model, heads, prompts, tokens, true_effects
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
+from headcats.papers.planted.compiled import circuits, compiled_model, heads, prompts, tokens, true_effects
 
 TASKS = tuple(circuits()["tasks"])
 

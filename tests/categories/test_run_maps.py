@@ -20,13 +20,13 @@ from headcats.models.adapter import HookedModel
 from headcats.results import cached_tables as keeping
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import open_results
-from headcats.results.merging import merge
 from headcats.results.place import find_place
 from headcats.results.run_results import RunResults
 from headcats.results.sharing import _files
 from headcats.results.tables import read_table, table_bytes
 from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
+from headcats.scale.merging import merge
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.base.errors.StatisticsWarning")
 TABLES = {"scores", "members", "overlap", "differences", "sharing"}

@@ -12,9 +12,9 @@ from results import folders
 import headcats as hc
 from headcats.base.errors import DataError, OptionError, StorageError
 from headcats.results.folder import ResultsFolder
-from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
 from headcats.results.tables import table_bytes
+from headcats.scale.merging import merge
 
 NAME = "somebody/toy"
 ADDRESS = f"hf://{NAME}"

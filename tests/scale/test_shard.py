@@ -9,8 +9,8 @@ from counting import STUDY, SUITE
 import headcats as hc
 from headcats.base.errors import OptionError
 from headcats.results.folder import ResultsFolder
-from headcats.results.merging import merge
 from headcats.results.run_results import RunResults
+from headcats.scale.merging import merge
 from headcats.scale.shard import Shard, missing_parts
 from headcats.study.assessment import memory_plan
 from headcats.study.plan import plan

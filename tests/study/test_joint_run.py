@@ -16,10 +16,10 @@ from headcats.methods.spec import WholeNumber
 from headcats.results.declaration import Declaration
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
-from headcats.results.merging import merge
 from headcats.results.records import MethodRecord
 from headcats.results.run_results import RunResults, suite_blocks
 from headcats.results.tables import read_table
+from headcats.scale.merging import merge
 
 
 class Lengths:

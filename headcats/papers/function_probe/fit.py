@@ -116,7 +116,7 @@ class FunctionProbe:
         >>> import headcats as hc
         >>> few = hc.papers.function_probe.FunctionProbeSettings(epochs=5, left_out_seeds=0)  # the paper: 100 epochs
         >>> tasks = ("country_capital", "plural")
-        >>> texts = [text for task in tasks for text in hc.methods.task_texts(task, n_prompts=40)]
+        >>> texts = [text for task in tasks for text in hc.papers.head_gating.task_texts(task, n_prompts=40)]
         >>> probes = hc.methods.function_probe(hc.load_model("mini"), texts, preset=few, n_seeds=1)
         >>> probes.importance.dims, bool(probes.accuracy > probes.chance)
         (('seed', 'function', 'layer', 'head'), True)
@@ -144,7 +144,7 @@ class FunctionProbe:
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
             texts: `hc.methods.AnsweredText` of at least two functions; `category` is the function, `task` a task within
-                it, `item` what is asked. `hc.methods.task_texts` writes those of a task.
+                it, `item` what is asked. `hc.papers.head_gating.task_texts` writes those of a task.
             preset: Name of a preset, or `hc.papers.function_probe.FunctionProbeSettings` of your own.
             at: "predicting" or "answer": z where an answer token is predicted, or at the token; None takes the
                 preset's.
@@ -177,7 +177,7 @@ class FunctionProbe:
             if not isinstance(text, AnsweredText):
                 raise DataError(
                     f"function_probe takes a list of hc.methods.AnsweredText; got one with a {type(text).__name__} in "
-                    "it. Of a task: hc.methods.task_texts(name)."
+                    "it. Of a task: hc.papers.head_gating.task_texts(name)."
                 )
         prepared = prepare(adapted, texts, settings, left_out={})
         probe = partial(probe_seed, prepared.features, prepared.functions, settings=settings, seed=seed)

@@ -164,7 +164,7 @@ class HeadGating:
     Example:
         >>> import headcats as hc
         >>> few = hc.papers.head_gating.GatingSettings(updates=5, batch=8)  # the paper: 500 updates of 64 texts
-        >>> texts = hc.methods.task_texts("plural", n_prompts=16, n_demos=2)
+        >>> texts = hc.papers.head_gating.task_texts("plural", n_prompts=16, n_demos=2)
         >>> gates = hc.methods.head_gating(hc.load_model("mini"), texts, preset=few, n_seeds=1)
         >>> gates.facilitation.dims
         ('dataset', 'seed', 'layer', 'head')

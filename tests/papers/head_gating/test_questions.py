@@ -201,4 +201,4 @@ def test_what_is_no_file_of_questions(tmp_path: Path) -> None:
         read_questions(tmp_path / "none.json")
     with pytest.raises(DataError, match=r"0 kept; 1 .*record 1\)"):
         read_questions([ROWS["CommonsenseQA"] | {"answerKey": ""}])
-    assert len(LAYOUTS) == 8
+    assert len(LAYOUTS) == 9

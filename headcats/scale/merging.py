@@ -1,7 +1,6 @@
 """Several results folders of one plan as one."""
 
 import itertools
-import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ import xarray as xr
 from headcats.base.errors import DamagedFileError, PlanError, StorageError, pluralize
 from headcats.base.registry import lookup
 from headcats.results.block_files import BLOCKS, MOST_JOINED
+from headcats.results.declaration import join_parts
 from headcats.results.descriptors import join_descriptors
 from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
@@ -91,18 +91,6 @@ def _merge(folders: Sequence[str | os.PathLike[str]], target: ResultsFolder) -> 
     merged.tasks = dict(sorted(merged.tasks.items(), key=lambda entry: places_of.get(entry[0], len(places_of))))
     blocks |= {(SUITE, label): _joined(label, same, parts.get(label, {})) for label, same in joint_blocks.items()}
     _write(target, merged, blocks, checksums, parts, suite, descriptors)
-
-
-def join_parts(method: Any, parts: Mapping[str, xr.Dataset], *, categories: str, model: str) -> xr.Dataset:
-    """Finished parts of a `headcats.methods.method.Method`, by name, as the block of a results folder."""
-    fingerprints = " ".join(str(part.attrs["fingerprint"]) for part in parts.values())
-    joined = method.join(dict(parts)).assign_attrs(categories=categories, model=model, fingerprint=fingerprints)
-    joined.attrs |= {
-        "declaration": method.declaration.as_text(),
-        "summary": json.dumps(method.summary(joined), ensure_ascii=False),
-    }
-    joined.attrs = {name: value for name, value in joined.attrs.items() if name != "part"}
-    return joined
 
 
 def _write(

@@ -19,9 +19,9 @@ from safetensors.torch import load_file
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from headcats.demo.word_model import word_model
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
+from headcats.papers.planted.word_model import word_model
 from headcats.prompts.batch import PromptBatch
 
 _FOLDER = Path(__file__).parent

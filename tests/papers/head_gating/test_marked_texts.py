@@ -4,8 +4,8 @@ import pytest
 from chat_layouts import each, with_chat
 from toys import word_tokenizer
 
-import headcats as hc
 from headcats.base.errors import DataError, OptionError, UnknownNameError
+from headcats.papers.head_gating.marked_texts import task_texts
 from headcats.prompts.pair import PromptPair
 from headcats.tasks.definition import Task
 
@@ -15,7 +15,7 @@ MINE = Task("mine", "Knowledge", "made up", lambda n, *, seed: list(PAIRS.items(
 
 
 def test_answers_are_marked_and_the_rest_is_the_prompt() -> None:
-    texts = hc.methods.task_texts("mine", suite=[MINE], n_prompts=12, n_demos=2)
+    texts = task_texts("mine", suite=[MINE], n_prompts=12, n_demos=2)
     for text in texts:
         ((start, end),) = text.spans
         assert text.text[start:end].strip() == PAIRS[text.item]
@@ -26,33 +26,33 @@ def test_answers_are_marked_and_the_rest_is_the_prompt() -> None:
 
 
 def test_the_seed_and_the_template_decide_what_is_written() -> None:
-    plain = hc.methods.task_texts("plural", n_prompts=3)
-    assert hc.methods.task_texts("plural", n_prompts=3) == plain != hc.methods.task_texts("plural", n_prompts=3, seed=1)
-    assert hc.methods.task_texts("plural", n_prompts=1, n_demos=0, template="question")[0].text.startswith("Q: ")
+    plain = task_texts("plural", n_prompts=3)
+    assert task_texts("plural", n_prompts=3) == plain != task_texts("plural", n_prompts=3, seed=1)
+    assert task_texts("plural", n_prompts=1, n_demos=0, template="question")[0].text.startswith("Q: ")
 
 
 def test_a_chat_template_is_that_of_the_tokenizer_given() -> None:
     tokenizer = with_chat(word_tokenizer(), each("m['content']", before=MARKED))
-    texts = hc.methods.task_texts("mine", suite=[MINE], n_prompts=4, n_demos=2, template="chat", tokenizer=tokenizer)
+    texts = task_texts("mine", suite=[MINE], n_prompts=4, n_demos=2, template="chat", tokenizer=tokenizer)
     assert all(text.text.count("> ") == 3 and text.bos == "written" for text in texts)
     forgetful = with_chat(word_tokenizer(), each("m['content']", of="messages[-7:]"))
     with pytest.raises(OptionError, match="'in5' after 'in0', 'out0'"):
-        hc.methods.task_texts("mine", suite=[MINE], n_demos=4, template="chat", tokenizer=forgetful)
+        task_texts("mine", suite=[MINE], n_demos=4, template="chat", tokenizer=forgetful)
     with pytest.raises(OptionError, match=r"tokenizer=model\.tokenizer"):
-        hc.methods.task_texts("mine", suite=[MINE], template="chat")
+        task_texts("mine", suite=[MINE], template="chat")
     with pytest.raises(OptionError, match="no chat template"):
-        hc.methods.task_texts("mine", suite=[MINE], template="chat", tokenizer=word_tokenizer())
+        task_texts("mine", suite=[MINE], template="chat", tokenizer=word_tokenizer())
 
 
 def test_what_cannot_be_made_is_refused() -> None:
     finished = Task("ready", "Knowledge", "made up", lambda n, *, seed: [PromptPair("k", "i", "a", "b", "c", "d")])
     with pytest.raises(DataError, match=r"finished .*AnsweredText"):
-        hc.methods.task_texts("ready", suite=[finished])
+        task_texts("ready", suite=[finished])
     with pytest.raises(DataError, match=r"6 .*needs 7"):
-        hc.methods.task_texts("mine", suite=[MINE], n_demos=6)
+        task_texts("mine", suite=[MINE], n_demos=6)
     with pytest.raises(UnknownNameError, match="Did you mean 'plural'"):
-        hc.methods.task_texts("plurall")
+        task_texts("plurall")
     with pytest.raises(UnknownNameError, match="template"):
-        hc.methods.task_texts("plural", template="arow")
+        task_texts("plural", template="arow")
     with pytest.raises(OptionError, match=r"n_prompts must be .* got 0"):
-        hc.methods.task_texts("plural", n_prompts=0)
+        task_texts("plural", n_prompts=0)

@@ -14,7 +14,7 @@ def test_a_seed_has_a_folder_of_its_own(headcats, monkeypatch: pytest.MonkeyPatc
         found["asked"] = out, seed
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.demo.showing.show", shown)
+    monkeypatch.setattr("headcats.papers.planted.showing.show", shown)
     done = headcats("demo", "--seed", 3, "--out", "here")
     assert (done.code, found["asked"]) == (130, (Path("here/seed-3"), 3))
     assert len(suite("icl").tasks) == 40  # which the demonstration leaves as it was

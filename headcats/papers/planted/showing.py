@@ -14,12 +14,12 @@ from headcats.base.errors import StatisticsWarning
 from headcats.categories.map_result import verdicts_of
 from headcats.categories.membership import categorize, head_table
 from headcats.categories.shared import overlap
-from headcats.demo.compiled import circuits, compiled_model, prompts, true_effects
-from headcats.demo.planted_model import planted_model
-from headcats.demo.planted_tasks import CATEGORIES, TASKS, Jobs, PlannedJobs, of_kind, place, prompt_pairs
 from headcats.figures.overlap_map import overlap_map
 from headcats.figures.static.svg import svg
 from headcats.models.adapter import HookedModel
+from headcats.papers.planted.compiled import circuits, compiled_model, prompts, true_effects
+from headcats.papers.planted.planted_model import planted_model
+from headcats.papers.planted.planted_tasks import CATEGORIES, TASKS, Jobs, PlannedJobs, of_kind, place, prompt_pairs
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
 from headcats.results.stored_run import tree

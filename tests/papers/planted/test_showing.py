@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from headcats.demo.planted_tasks import CATEGORIES, TASKS
-from headcats.demo.showing import _shuffled, show
+from headcats.papers.planted.planted_tasks import CATEGORIES, TASKS
+from headcats.papers.planted.showing import _shuffled, show
 
 
 def check(out: Path, seed: int) -> None:

@@ -26,7 +26,8 @@ from jaxtyping import Float
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from headcats.demo.planted_tasks import (
+from headcats.models.adapter import HookedModel
+from headcats.papers.planted.planted_tasks import (
     BOS,
     FIRST_SLOT,
     N_ANSWERS,
@@ -42,8 +43,7 @@ from headcats.demo.planted_tasks import (
     first_words,
     rest_of_gap,
 )
-from headcats.demo.word_model import word_model
-from headcats.models.adapter import HookedModel
+from headcats.papers.planted.word_model import word_model
 from headcats.statistics.random_streams import stream
 
 _D_HEAD = 2 * N_ANSWERS  # what the slot says; what the first token and the noise words say

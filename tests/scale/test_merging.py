@@ -12,9 +12,9 @@ from results.folders import LABEL, block, files, folder, manifest
 from headcats.base.errors import DamagedFileError, PlanError, StorageError
 from headcats.results.folder import ResultsFolder
 from headcats.results.loading import load
-from headcats.results.merging import merge
 from headcats.results.records import BlockRecord, CategoryRecord, MethodRecord, ModelRecord, PlanRecord
 from headcats.results.run_results import RunResults
+from headcats.scale.merging import merge
 
 
 def test_merge_is_the_union(tmp_path):

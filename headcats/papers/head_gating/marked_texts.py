@@ -45,7 +45,7 @@ def task_texts(
 
     Example:
         >>> import headcats as hc
-        >>> text = hc.methods.task_texts("country_capital", n_prompts=4, n_demos=1)[0]
+        >>> text = hc.papers.head_gating.task_texts("country_capital", n_prompts=4, n_demos=1)[0]
         >>> print(text.text)
         Chile → Santiago
         Sudan → Khartoum

@@ -28,7 +28,7 @@ def demo_command(
     Keys of `--json`: `planted`, `found`, `false`, `supported`, `supported_shuffled` (of `categories`), `serving`,
     `compiled_found`, `compiled_false`, `page`.
     """
-    from headcats.demo.showing import show
+    from headcats.papers.planted.showing import show
 
     out /= f"seed-{seed}" if seed else ""
     shown = show(out, seed=seed, tell=lambda text: None if as_json else tell([paragraph("text.plain", text=text)]))
