@@ -14,6 +14,7 @@ MOST_STEPS = 10_000_000
 TOO_LONG = "more would take days, and change no digit of a result"
 _LONGEST = 60  # digits of a number that is shown in full
 _LONGEST_LINE = 160  # characters of a sentence that another library wrote
+_LONGEST_LIST = 300
 LONGEST_NAME = 200
 """Characters of a name: with a hash and a suffix it is still the name of a file."""
 
@@ -177,4 +178,12 @@ def unknown_name_message(kind: str, name: str, candidates: collections.abc.Itera
     begun = [candidate for candidate in known if len(str(name)) > 1 and candidate.startswith(str(name))]
     near = list(dict.fromkeys([*difflib.get_close_matches(str(name), known, n=3, cutoff=0.5), *begun]))[:3]
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"Unknown {noun} {name!r}{place}.{hint} Known: {', '.join(known) or 'none is registered'}."
+    return f"Unknown {noun} {name!r:.80}{place}.{hint} Known: {first_few(known) or 'none is registered'}."
+
+
+def first_few(names: collections.abc.Sequence[str]) -> str:
+    """Names separated by commas; of a list that fills a screen the first five, and how many more there are."""
+    listed = ", ".join(names)
+    if len(listed) <= _LONGEST_LIST:
+        return listed
+    return f"{', '.join(f'{name:.40}' for name in names[:5])} and {len(names) - 5} more"

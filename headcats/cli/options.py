@@ -17,6 +17,7 @@ from headcats.results.options import Option, Stage, options_of
 from headcats.results.series import SeriesFolder
 from headcats.results.whole_file import regular
 from headcats.study.options import ModelOptions, StudyOptions, model_options, unset_text, usual_options
+from headcats.tasks.files.written_columns import written_source
 from headcats.tasks.stored import stored_suite
 from headcats.tasks.suites import Suite, suite
 
@@ -67,8 +68,9 @@ def split_names(text: str) -> list[str]:
 def _read(of: Option, value: Any) -> Any:
     if value is None or of.kind is not list:
         return value
-    # The path of a folder, which a revision may be, may hold spaces.
-    return [name.strip() for name in value.split(",") if name.strip()] if of.name == "revisions" else split_names(value)
+    # The path of a folder, which a revision may be, may hold spaces, and so may a column.
+    whole = of.name in ("revisions", "columns")
+    return [name.strip() for name in value.split(",") if name.strip()] if whole else split_names(value)
 
 
 def settings(study_file: Path | None, given: Mapping[str, Any], *, preset_name: str | None = None) -> dict[str, Any]:
@@ -83,6 +85,8 @@ def settings(study_file: Path | None, given: Mapping[str, Any], *, preset_name: 
         warn(f"--methods replaces {' and '.join(of_preset['methods'])} of preset {preset_name}.")
     if "suite" not in options:
         options["suite"] = _suite_of_folder(options.get("out")) or StudyOptions.suite
+    if columns := options.pop("columns", None):
+        options["suite"] = written_source(options["suite"], columns)
     suite = options["suite"]
     options = {"model": usual_options(suite.source if isinstance(suite, Suite) else suite)["model"]} | options
     model_options(options)

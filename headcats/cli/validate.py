@@ -39,11 +39,11 @@ def validate_command(given: dict[str, Any], as_json: AsJson = False) -> None:
     written `prompt_hash` (the same for the same prompts), `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`,
     `high`, `n_items`, `prompt_tokens` and `answer_tokens` (means), `first_prompt` (`key`; `bos`, in front, and
     `bos_written`, which the tokenizer itself writes there, null for none; `clean`, `answer`, `corrupted`, `distractor`:
-    the text of every token, "" where a character goes on), `long_answers` (of more than 12 tokens; left out if none),
-    and of finished prompts `near_duplicates` (with the contrast of another item; left out if none) and `n_left`
-    (neither scored nor reference, for `headcats evidence`); of a task that is answered in sentences `questions`,
-    `right`, `low`, `high`, `n_right`, `n_wrong`, `needed`. `_suite` stands beside the tasks where files were
-    `ignored`.
+    the text of every token, "" where a character goes on), `doubts` (number by doubt, left out if none: `long_answers`,
+    of more than 12 tokens, and of files `option_numbers`, `links`, `in_prompt`), and of finished prompts
+    `near_duplicates` (with the contrast of another item; left out if none) and `n_left` (neither scored nor reference,
+    for `headcats evidence`); of a task that is answered in sentences `questions`, `right`, `low`, `high`, `n_right`,
+    `n_wrong`, `needed`. `_suite` stands beside the tasks where files were `ignored`.
     """
     options = settings(None, given)
     chosen = check_names(options)

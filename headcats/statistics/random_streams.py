@@ -5,12 +5,14 @@ whatever order. So a task gives the same numbers alone as among thirty, and a re
 """
 
 import hashlib
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
 
 T = TypeVar("T")
+_TRIES = 16
 
 
 def stream(seed: int, *names: str) -> np.random.Generator:
@@ -27,3 +29,9 @@ def stream(seed: int, *names: str) -> np.random.Generator:
 def sample(pool: Sequence[T], size: int, draws: np.random.Generator) -> list[T]:
     """Draw so many different elements, in random order."""
     return [pool[index] for index in draws.choice(len(pool), size, replace=False)]
+
+
+def drawn(rows: Sequence[T], fits: Callable[[T], bool], *, draws: np.random.Generator) -> T | None:
+    """A row that fits: one of 16 that are drawn, else the first of all; None without any."""
+    places = itertools.chain(draws.integers(len(rows), size=_TRIES).tolist(), range(len(rows)))
+    return next((rows[place] for place in places if fits(rows[place])), None)

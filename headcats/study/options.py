@@ -100,6 +100,8 @@ class StudyOptions(_Checked, PlanOptions):
         suite: Suite of tasks: its name, your file or folder of data (JSON, CSV, ...), or your code as
             path/to/file.py:name or module:name. Or a `Suite` (see `hc.suite`), or a list of tasks and task names. The
             results hold it, with its pairs: `hc.run_evidence` and the command line need nothing else.
+        columns: What the columns of the suite's file are, as `role=column`: input=city,answer=country. In Python a
+            mapping, as in `hc.suite`.
         metrics: Metrics, the first of which decides on the gap. Names, or functions, which are registered under theirs.
         template: Prompt format: arrow, question, or chat (that of the model's tokenizer).
         methods: Methods, each as `name`, `name:option=value,option=value` or `name:option=value@positions` (last,
@@ -125,6 +127,9 @@ class StudyOptions(_Checked, PlanOptions):
 
     suite: str | Suite | Task | Sequence[Task | str] = option(
         "icl", "prompts", command="That of the results in --out wins over this default."
+    )
+    columns: Mapping[str, str] | Sequence[str] | None = option(
+        None, "prompts", unset="as their names or a suite.toml say"
     )
     metrics: Sequence[str | Callable[..., Any]] | None = option(
         None, "plan", unset="logit_diff (log_prob with shuffled labels)", check=_check_names("logit_diff")
@@ -176,8 +181,8 @@ def study_options(given: Mapping[str, Any]) -> StudyOptions:
     An UnknownNameError, an OptionError (out of range, an empty list) or a DataError (an empty suite).
     """
     source = given.get("suite")
-    chosen = suite(StudyOptions.suite if source is None else source)
-    values = {name: value for name, value in given.items() if value is not None}
+    chosen = suite(StudyOptions.suite if source is None else source, columns=given.get("columns"))
+    values = {name: value for name, value in given.items() if value is not None and name != "columns"}
     usual = {**suite_defaults(chosen.source), **chosen.defaults}
     usual.pop("model", None)
     return StudyOptions(**usual | values | {"suite": chosen})

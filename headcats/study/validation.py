@@ -21,6 +21,7 @@ from headcats.study.plan import Study, check_methods, study_of
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.scorer import Here
 from headcats.study.skipped import OTHER_SUITES, advice_on_gaps, report_shares
+from headcats.tasks.doubts import doubts
 
 _log = logging.getLogger("headcats")
 
@@ -68,7 +69,9 @@ def validate(model: Any, options: StudyOptions) -> dict[str, dict[str, Any]]:
                 entry["first_prompt"] = tokens
             answers = [batch.answers for batch in preparation.of(task.name).scored]
             if n_long := sum(int(((ids >= 0).sum(1) > LONG_ANSWER).sum()) for ids in answers):
-                entry["long_answers"] = n_long
+                entry["doubts"] = {"long_answers": n_long}
+            if doubtful := doubts(task, seed=study.seed):
+                entry["doubts"] = entry.get("doubts", {}) | doubtful
         entries[task.name] = entry | {"seconds": seconds[task.name]}
     report_shares(preparation, {name: record for name, record in records.items() if not record.refusal})
     if study.task_methods and (sweeps := scorer.memory_needed()):

@@ -18,6 +18,7 @@ from headcats.results.categories import Category, coloured
 from headcats.tasks.definition import Task
 from headcats.tasks.files.content import SUFFIXES
 from headcats.tasks.files.loading import is_path, load_files
+from headcats.tasks.files.written_columns import written_source
 from headcats.tasks.own_code import load_object
 
 
@@ -145,7 +146,11 @@ def suite_defaults(source: str) -> dict[str, Any]:
     return dict(_registered(source).defaults) if source in registered("suite") else {}
 
 
-def suite(source: "str | os.PathLike[str] | Suite | Task | Sequence[Task | str]") -> Suite:
+def suite(
+    source: "str | os.PathLike[str] | Suite | Task | Sequence[Task | str]",
+    *,
+    columns: "Mapping[str, Any] | Sequence[str] | None" = None,
+) -> Suite:
     """Look up a suite by name, load it from files or your own code, or make one from tasks.
 
     A text is a registered name; or else a path of data, if something is there, it holds a path separator, or it ends as
@@ -156,6 +161,8 @@ def suite(source: "str | os.PathLike[str] | Suite | Task | Sequence[Task | str]"
             (`save_to_disk`, or `hf://datasets/user/name` with `/config` and `/split` behind it); a `Suite`, a `Task`
             or a list of tasks and task names; `module:name` or `path/to/file.py:name` of one of these, or of a
             function without arguments that returns one.
+        columns: What the columns of a file are, role -> column: {"input": "city", "answer": "country"}. The roles are
+            those of docs/your_data.md. `source` may say it itself: "cities.csv?input=city&answer=country".
 
     Returns:
         The suite; one made from tasks is called "custom", or as the list that was loaded.
@@ -177,6 +184,8 @@ def suite(source: "str | os.PathLike[str] | Suite | Task | Sequence[Task | str]"
         >>> capitals.pairs(10, seed=0), capitals.drops.dropped
         ([('France', 'Paris'), ('Italy', 'Rome')], {'duplicate of an earlier row': 1})
     """
+    if columns is not None:
+        return _of_files(written_source(source, columns))
     if isinstance(source, Suite):
         return source
     if isinstance(source, str):

@@ -46,12 +46,13 @@ def test_names_may_hold_any_letter(name):
         ("template", "arow", "arrow"),
     ],
 )
-def test_an_unknown_name_lists_near_matches_and_everything(kind, wrong, near):
+def test_an_unknown_name_lists_near_matches_and_the_first_names(kind, wrong, near):
     with pytest.raises(UnknownNameError) as problem:
         lookup(kind, wrong)
     message = str(problem.value)
     assert message.startswith(f"Unknown {kind} {wrong!r}. Did you mean {near!r}")
-    assert all(name in message for name in names(kind))
+    assert all(name in message for name in names(kind)[:5])
+    assert len(message) < 600
     assert isinstance(problem.value, KeyError)
 
 

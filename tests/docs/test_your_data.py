@@ -13,6 +13,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "your_data.md").read_text(encoding=
 EXAMPLES = {
     name: text for name, _, text in re.findall(r"`(\w+\.\w+)`:\n\n```(json|csv)\n(.+?)```", PAGE, flags=re.DOTALL)
 }
+LAYOUT, FOLDER, STUDY = re.findall(r"```toml\n(.+?)```", PAGE, flags=re.DOTALL)
 
 
 def test_every_block_of_data_has_a_name() -> None:
@@ -22,6 +23,7 @@ def test_every_block_of_data_has_a_name() -> None:
 @for_each("name", EXAMPLES)
 def test_an_example_loads_without_a_drop(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(EXAMPLES[name], encoding="utf-8")
+    (tmp_path / "suite.toml").write_text(LAYOUT, encoding="utf-8")
     (task,) = hc.suite(tmp_path / name).tasks
     assert len(task.pairs(10, seed=0)) >= 2
     assert task.drops is not None
@@ -29,12 +31,11 @@ def test_an_example_loads_without_a_drop(tmp_path: Path, name: str) -> None:
 
 
 def test_the_settings_fit_a_folder_of_the_examples(tmp_path: Path) -> None:
-    text, _ = re.findall(r"```toml\n(.+?)```", PAGE, flags=re.DOTALL)
     for name in ("capitals.csv", "ioi.csv", "mcq.csv", "world/tokens.csv"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(EXAMPLES.get(name, EXAMPLES["ioi.csv"]), encoding="utf-8")
-    (tmp_path / "suite.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "suite.toml").write_text(FOLDER, encoding="utf-8")
     suite = hc.suite(tmp_path)
     assert suite.name == "geography"
     assert suite.categories[0].colour == "#ff7f0e"
@@ -43,9 +44,8 @@ def test_the_settings_fit_a_folder_of_the_examples(tmp_path: Path) -> None:
 
 
 def test_the_study_in_a_file_is_read(tmp_path: Path) -> None:
-    _, text = re.findall(r"```toml\n(.+?)```", PAGE, flags=re.DOTALL)
-    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
-    options = tomllib.loads(text)
+    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
+    options = tomllib.loads(STUDY)
     read = settings(tmp_path / "study.toml", {})
     assert {name: read[name.replace("-", "_")] for name in options} == options
     assert "n-prompts" in options

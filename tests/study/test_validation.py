@@ -46,7 +46,7 @@ def test_prompts_with_long_answers_are_counted(model):
         ]
 
     suite = hc.make_suite([Task("explained", "knowledge", "made up", explained)])
-    assert validate(model, suite=suite, n_prompts=4)["explained"]["long_answers"] == 2
+    assert validate(model, suite=suite, n_prompts=4)["explained"]["doubts"] == {"long_answers": 2}
 
 
 # ------------------------------------------------------------ the first prompt token by token, under any tokenizer

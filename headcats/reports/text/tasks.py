@@ -144,9 +144,9 @@ def validation_findings(
         for row in dropped_rows(name, record, **({"answers": questions[name]} if name in questions else {}))
     ]
     reasons += [
-        (name, str(line("tasks.long_answers", n=n, least=LONG_ANSWER)))
+        (name, str(line(f"tasks.{doubt}", n=n, **{"least": LONG_ANSWER} if doubt == "long_answers" else {})))
         for name, entry in entries.items()
-        if (n := entry.get("long_answers"))
+        for doubt, n in entry.get("doubts", {}).items()
     ]
     if reasons:
         yield table("validation.dropped", ["task", "why"], reasons)

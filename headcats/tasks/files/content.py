@@ -8,7 +8,11 @@ from headcats.base.errors import DataError
 from headcats.results.whole_file import regular
 
 
-class UnknownLayoutError(DataError):
+class UnclearColumnsError(DataError):
+    """Columns that could mean several things, or nothing; a line of suite.toml tells."""
+
+
+class UnknownLayoutError(UnclearColumnsError):
     """A file that can be read, and holds no task."""
 
 

@@ -4,14 +4,17 @@ The last two are the layouts of EAP-IG. Of greater_than_data.csv (`The war laste
 label 32) every later year of the century is right, and the corrupted prompt names an early year of the same century.
 """
 
+import functools
+import itertools
+import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from headcats.base.errors import DataError, first_line, pluralize
+from headcats.base.errors import DataError, first_few, first_line, pluralize
 from headcats.prompts.pair import PromptPair, lacks_space
-from headcats.statistics.random_streams import stream
+from headcats.statistics.random_streams import drawn, stream
 from headcats.tasks.files.records import (
     ABSENT,
     ANSWER,
@@ -29,67 +32,146 @@ from headcats.tasks.files.records import (
 from headcats.tasks.files.task_rows import FileTask, keep_rows
 
 _SEVERAL = ("answers", "wrong_answers")
+_AMONG = 1024
 _LABEL = "label"
 _CENTURY = re.compile(r"\d\d$", flags=re.ASCII)
 _IDS = {"correct_idx": "answer", "incorrect_idx": "wrong"}
 
 
 def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | None:
-    """The task; None if no column means clean, or none corrupted, a DataError if those of the answers are missing."""
+    """The task; None if no column means clean, or none corrupted, a DataError if those of the answers are missing.
+
+    Of records that may lack a corrupted prompt or a wrong answer, these are those of another row.
+    """
     names = by_meaning(records.columns, file=records.file)
-    clean, corrupted, answer, wrong, item = (
-        find(names, synonyms, file=records.file) for synonyms in (CLEAN, CORRUPTED, ANSWER, WRONG, ITEM)
+    clean, corrupted, answer, wrong, item, template = (
+        find(names, synonyms, file=records.file) for synonyms in (CLEAN, CORRUPTED, ANSWER, WRONG, ITEM, ("template",))
     )
     if clean is None or corrupted is None:
         return None
     if answer is None or wrong is None:
         missing = " and ".join(name for name, column in (("answer", answer), ("wrong", wrong)) if column is None)
         raise DataError(
-            f"{records.file}: the columns {', '.join(map(repr, records.columns))} lack {missing}: the right and the "
-            "wrong continuation of the clean prompt, as text."
+            f"{records.file}: the columns {first_few(list(map(repr, records.columns)))} lack {missing}: the right and "
+            "the wrong continuation of the clean prompt, as text. A file without wrong ones takes those of other rows: "
+            f"files.{json.dumps(records.file)}.columns = {{clean = {json.dumps(clean)}, corrupted = "
+            f"{json.dumps(corrupted)}, answer = {json.dumps(answer or 'COLUMN')}}} in a suite.toml beside it."
         )
-    columns = (clean, corrupted, answer, wrong, *([item] if item else []))
+    columns = [
+        clean,
+        corrupted,
+        answer,
+        wrong,
+        *([item] if item else []),
+        *([template] if records.optional and template else []),
+    ]
     counts = Counter[str]()
 
     def read() -> Iterator[Row]:
         for number, texts in records.texts(columns, strip=False, several=_SEVERAL):
             checked = texts if isinstance(texts, str) else _with_spaces(texts)
             if not isinstance(checked, str):
-                counts["spaced"] += checked != texts
-                counts["uneven"] += checked[2][0].isspace() != checked[3][0].isspace()
+                if item and not checked[4]:
+                    checked = (*checked[:4], checked[0], *checked[5:])
+                counts["spaced"] += checked[2:4] != texts[2:4]
+                counts["uneven"] += bool(checked[3]) and checked[2][0].isspace() != checked[3][0].isspace()
+                counts["corrupted"] += not checked[1]
+                counts["wrong"] += not checked[3]
             yield number, checked
 
     rows = keep_rows(read(), file=records.file, place=records.place, output=2, wrong=3, item=4 if item else None)
-    unit = records.unit  # the records themselves may hold a whole file
+    unit, counted = records.unit, len(columns)  # the records themselves may hold a whole file
 
     def make(n: int, *, seed: int) -> list[PromptPair]:
+        chosen = [(number, FinishedRow(*texts[:counted])) for number, texts in rows.chosen(n, seed=seed)]
+        among = [FinishedRow(*texts[:counted]) for _, texts in rows.chosen(max(n, _AMONG), seed=seed)]
+        whole = completed([row for _, row in chosen], among=among, seed=seed)
         return [
-            PromptPair(f"{unit} {number}", item[0] if item else clean, clean, corrupted, answer, wrong)
-            for number, (clean, corrupted, answer, wrong, *item) in rows.chosen(n, seed=seed)
+            PromptPair(f"{unit} {number}", row.item or row.clean, row.clean, row.corrupted, row.answer, row.wrong)
+            for (number, _), row in zip(chosen, whole, strict=True)
         ]
 
-    notes = [f"{layout} ({', '.join(columns)})"]
+    if counts["wrong"] and len({texts[2] for _, texts in rows}) < 2:
+        raise _one_answer(f"{records.file} ({rows.report.summary()})")
+    notes = [layout if records.optional else f"{layout} ({', '.join(columns)})"]
     if set(columns) & set(_SEVERAL):
         notes.append("of several answers the first")
     if n := counts["spaced"]:
         notes.append(f"a leading space put before the answers of {pluralize(n, 'row')}")
     if n := counts["uneven"]:
         notes.append(f"in {pluralize(n, 'row')} one of the answers begins with a space and the other not")
+    taken = "is that of another row" if len(rows) > 1 else "has its words in reverse"
+    borrowed = {"corrupted prompt": counts["corrupted"], "distractor": counts["wrong"]}
+    notes += [f"the {name} {taken} in {pluralize(n, 'row')}" for name, n in borrowed.items() if n]
     return FileTask("; ".join(notes), make, rows.report)
 
 
 def _with_spaces(texts: Texts) -> Texts | str:
     """The row with the leading spaces that its answers lack, or why it is dropped."""
-    clean, corrupted, *answers = texts
-    pair = (answers[0], answers[1])
+    clean, corrupted, answer, wrong, *others = texts
     answer, wrong = (
-        f" {text}" if lacks_space(clean, text, other=other) else text for text, other in (pair, pair[::-1])
+        f" {text}" if text and lacks_space(clean, text, other=other or text) else text
+        for text, other in ((answer, wrong), (wrong, answer))
     )
     if clean == corrupted:
         return "clean equals corrupted"
     if answer == wrong:
         return "answer equals distractor"
-    return (clean, corrupted, answer, wrong, *answers[2:])
+    return (clean, corrupted, answer, wrong, *others)
+
+
+class FinishedRow(NamedTuple):
+    """Texts of a finished prompt, "" for those that the file does not have."""
+
+    clean: str
+    corrupted: str
+    answer: str
+    wrong: str
+    item: str = ""
+    template: str = ""
+
+
+def completed(rows: Sequence[FinishedRow], *, among: Sequence[FinishedRow], seed: int) -> list[FinishedRow]:
+    """The rows with the corrupted prompts and wrong answers that they lack: those of another row, drawn by prompt.
+
+    A row of the same template goes before others, and one whose answer is the wrong one before both; its answer is
+    none that the prompt has in any row. A prompt with a wrong answer and without such a row is corrupted by the order
+    of its words. A DataError for one without either.
+    """
+    alike: dict[tuple[str | None, str | None], list[FinishedRow]] = defaultdict(list)
+    right: dict[str, set[str]] = defaultdict(set)
+    for row in among:
+        right[row.clean].add(row.answer)
+        for kind in itertools.product((row.template, None), (row.answer, None)):
+            alike[kind].append(row)
+    made = []
+    for row in rows:
+        if not (row.corrupted and row.wrong):
+            draws = stream(seed, "another prompt", row.clean, row.answer)
+            kinds = [(row.template, row.wrong), (None, row.wrong)] * bool(row.wrong) + [
+                (row.template, None),
+                (None, None),
+            ]
+            pools = (alike[kind] for kind in kinds if kind in alike)
+            fits = functools.partial(_serves, row=row, right=right[row.clean])
+            other = next(filter(None, (drawn(pool, fits, draws=draws) for pool in pools)), None)
+            if other is None and not row.wrong:
+                raise _one_answer(f"The row {row.clean!r:.60}")
+            in_reverse = " ".join(reversed(row.clean.split()))
+            row = row._replace(
+                corrupted=row.corrupted or (other.clean if other else in_reverse),
+                wrong=row.wrong or other.answer,  # type: ignore[union-attr]
+            )
+        made.append(row)
+    return made
+
+
+def _serves(other: FinishedRow, *, row: FinishedRow, right: Collection[str]) -> bool:
+    return other.clean != row.clean and other.answer not in right
+
+
+def _one_answer(place: str) -> DataError:
+    return DataError(f"{place}: every answer is the same, so no prompt has a wrong one; expected at least two answers.")
 
 
 def year_task(records: Records) -> FileTask | None:

@@ -13,14 +13,15 @@ from headcats.base.registry import lookup, names
 from headcats.prompts.drop_report import DropReport
 from headcats.results.categories import Category
 from headcats.tasks.definition import Task
+from headcats.tasks.files.columns import Columns
 from headcats.tasks.files.content import PICKLED, SUFFIXES, UnknownLayoutError, check_safe, reading
-from headcats.tasks.files.layouts import file_task, record_task
+from headcats.tasks.files.layouts import file_tasks, record_tasks
 from headcats.tasks.files.settings import NAME, FileSettings, SuiteSettings, read_settings
 from headcats.tasks.files.tables import HUB, hub_records, is_saved_dataset, saved_records
 from headcats.tasks.files.task_rows import FileTask
+from headcats.tasks.files.written_columns import split_source
 
 _log = logging.getLogger("headcats")
-_UNSET = FileSettings()
 _KNOWN = ", ".join(SUFFIXES)
 
 
@@ -38,6 +39,7 @@ class LoadedFiles:
 
 def is_path(source: str) -> bool:
     """True if a text means a file, a folder or a dataset: by its form, or because something is there."""
+    source, _ = split_source(source)
     separators = [separator for separator in (os.sep, os.altsep) if separator]
     return (
         source.startswith("hf://")
@@ -53,36 +55,43 @@ def load_files(source: str | os.PathLike[str]) -> LoadedFiles:
     A file alone takes its settings from a suite.toml beside it.
     """
     text = os.fspath(source)
+    written, columns = split_source(text)
     if text.startswith("hf://"):
-        task = record_task(hub_records(text), _UNSET)
-        name = PurePosixPath(text.removeprefix(HUB)).parts[1]
-        return _loaded(name, text, {PurePosixPath(name): task}, SuiteSettings())
-    path = Path(os.path.abspath(text))
+        found = record_tasks(hub_records(written), FileSettings(columns=columns or None))
+        name = PurePosixPath(written.removeprefix(HUB)).parts[1]
+        return _loaded(name, text, {PurePosixPath(name): found}, SuiteSettings())
+    if os.path.exists(text):
+        written, columns = text, Columns()
+    path = Path(os.path.abspath(written))
     if not path.exists():
         raise DataError(
-            f"There is no file or folder {text!r}; expected the name of a suite, a file of {_KNOWN}, or a folder."
+            f"There is no file or folder {written!r}; expected the name of a suite, a file of {_KNOWN}, or a folder."
         )
     if path.is_dir() and not is_saved_dataset(path):
+        if columns:
+            raise DataError(f"Columns are those of one file; got the folder {path.name!r}: write them into its {NAME}.")
         return _folder(path)
     if path.is_file() and path.suffix.lower() not in SUFFIXES:
         check_safe(path)
         advice = f"name what it holds, as {text}:name" if path.suffix == ".py" else f"save it as {_KNOWN}"
         raise DataError(f"{path.name} is not a file of data that headcats reads; {advice}.")
     settings = replace(read_settings(path.parent), name="")
-    task = _read(path, settings.files.get(path.name, _UNSET))
-    return _loaded(path.stem, str(path), {PurePosixPath(path.name): task}, settings)
+    of_file = settings.of(path.name)
+    found = _read(path, replace(of_file, columns=columns) if columns else of_file)
+    full = f"{path}{text[len(written) :]}"
+    return _loaded(path.stem, full, {PurePosixPath(path.name): found}, settings)
 
 
 def _folder(folder: Path) -> LoadedFiles:
     settings = read_settings(folder)
-    tasks: dict[PurePosixPath, FileTask] = {}
+    tasks: dict[PurePosixPath, dict[str, FileTask]] = {}
     ignored: list[str] = []
     no_task: list[UnknownLayoutError] = []
     for path in _walk(folder, folder.resolve()):
         inside = PurePosixPath(path.relative_to(folder).as_posix())
         if path.is_dir() or (path.is_file() and path.suffix.lower() in (*SUFFIXES, *PICKLED)):
             try:
-                tasks[inside] = _read(path, settings.files.get(str(inside), _UNSET))
+                tasks[inside] = _read(path, settings.of(str(inside)))
                 continue
             except UnknownLayoutError as error:
                 if str(inside) in settings.files:
@@ -117,16 +126,19 @@ def _walk(folder: Path, root: Path) -> Iterator[Path]:
             yield path
 
 
-def _read(path: Path, settings: FileSettings) -> FileTask:
-    return record_task(saved_records(path), settings) if path.is_dir() else file_task(path, settings)
+def _read(path: Path, settings: FileSettings) -> dict[str, FileTask]:
+    return record_tasks(saved_records(path), settings) if path.is_dir() else file_tasks(path, settings)
 
 
-def _loaded(name: str, source: str, files: Mapping[PurePosixPath, FileTask], settings: SuiteSettings) -> LoadedFiles:
+def _loaded(
+    name: str, source: str, files: Mapping[PurePosixPath, Mapping[str, FileTask]], settings: SuiteSettings
+) -> LoadedFiles:
     """The tasks of these files; `name` is the last resort for the suite and its categories."""
-    drops = DropReport.total(task.report for task in files.values())
+    drops = DropReport.total(task.report for tasks in files.values() for task in tasks.values())
     tasks = tuple(
-        _task(task_name, path, files[path], settings.files.get(str(path), _UNSET), fallback=name)
-        for path, task_name in zip(files, _task_names(list(files)), strict=True)
+        _task(f"{of_file}.{_as_name(each)}" if each else of_file, path, task, settings.of(str(path)), fallback=name)
+        for path, of_file in zip(files, _task_names(list(files)), strict=True)
+        for each, task in files[path].items()
     )
     used = {task.category.casefold() for task in tasks}
     known = _known_categories({path.stem for path in files})

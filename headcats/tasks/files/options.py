@@ -5,7 +5,7 @@
     B. Jupiter
     Answer:
 
-The layouts are those of `headcats.tasks.files.questions`: MMLU, CommonsenseQA, ARC, BIG-bench.
+The forms are those of `headcats.tasks.files.questions`: MMLU, CommonsenseQA, ARC, BIG-bench.
 """
 
 import json
@@ -22,16 +22,19 @@ from headcats.tasks.files.settings import LETTER, TEXT
 from headcats.tasks.files.task_rows import FileTask, KeptRows, keep_rows
 
 
-def option_task(records: Records, *, answer: str = "") -> FileTask | None:
-    """The task; None if the columns are of no layout with options. `answer` is LETTER, also if "", or TEXT."""
+def option_task(records: Records, *, answer: str = "", layout: str = "") -> FileTask | None:
+    """The task; None if the columns are of no form with options. `answer` is LETTER, also if "", or TEXT.
+
+    `layout` says what the columns are, where it is not their names that tell.
+    """
     names = by_meaning(records.columns, file=records.file)
-    layout = next((layout for layout in LAYOUTS if set(layout) <= names.keys()), None)
-    if layout is None:
+    form = next((form for form in LAYOUTS if set(form) <= names.keys()), None)
+    if form is None:
         return None
 
     def read() -> Iterator[Row]:
         for number, cells in records.read():
-            parts = LAYOUTS[layout](dict(zip(names, cells, strict=True))) if len(cells) else EMPTY
+            parts = LAYOUTS[form](dict(zip(names, cells, strict=True))) if len(cells) else EMPTY
             if isinstance(parts, str):
                 yield number, parts
             else:
@@ -49,12 +52,14 @@ def option_task(records: Records, *, answer: str = "") -> FileTask | None:
             f"{records.file}: every row asks the same question, so no prompt of a text can be corrupted by another "
             'question: leave out answer = "text", and the answer is the letter of an option.'
         )
-    columns = ", ".join(names[name] for name in names if name in {*layout, *LETTERS.casefold()})
-    note = f"questions with options ({columns}), answered by the {answer or LETTER} of an option"
-    return FileTask(note, partial(_prompts, rows, records.unit, answer), rows.report)
+    columns = ", ".join(names[name] for name in names if name in {*form, *LETTERS.casefold()})
+    note = f"{layout or f'questions with options ({columns})'}, answered by the {answer or LETTER} of an option"
+    shuffled = len(rows) > 1 and len({_parts(texts)[2] for _, texts in rows}) == 1
+    note += "; options shuffled, as the right one always had the same place" if shuffled else ""
+    return FileTask(note, partial(_prompts, rows, records.unit, answer, shuffled), rows.report)
 
 
-def _prompts(rows: KeptRows, unit: str, answer: str, n: int, *, seed: int) -> list[PromptPair]:
+def _prompts(rows: KeptRows, unit: str, answer: str, shuffled: bool, n: int, *, seed: int) -> list[PromptPair]:
     """One prompt a row: all in the order of the file, or `n` drawn from the seed if there are more.
 
     The distractor is another option, drawn by question. Where the answer is a letter, right option and distractor
@@ -65,6 +70,9 @@ def _prompts(rows: KeptRows, unit: str, answer: str, n: int, *, seed: int) -> li
     pairs = []
     for number, question, options, right in chosen:
         draws = stream(seed, "another option", question, *options)
+        if shuffled:
+            order = draws.permutation(len(options)).tolist()
+            options, right = [options[place] for place in order], order.index(right)
         wrong = [place for place in range(len(options)) if place != right][draws.integers(len(options) - 1)]
         clean, words = _listed(question, options), list(LETTERS)
         if answer == TEXT:

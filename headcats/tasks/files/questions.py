@@ -1,9 +1,9 @@
-"""How public files write questions with options: columns -> the parts of a row.
+"""Questions with options in the forms of public files: the parts of a row, or why it is dropped.
 
 {question, choices: {label, text}, answerKey}            CommonsenseQA and ARC, as a table or as JSON Lines
 {input, target_scores}                                   BIG-bench, in the field `examples` of a task or as a list
 {inputs, multiple_choice_targets, multiple_choice_scores}  BIG-bench as a table
-{question, choices, answer}                              options as a list; the answer is one of them, or its number
+{question, choices, answer}, {question, options, answer}  a list; the answer is one of them, its number or letter
 {question, A, B, C, D, answer}                           MMLU: the answer is a letter, its number from 0, or its text
 """
 
@@ -26,6 +26,7 @@ _NO_COMMA = re.compile(r"""(?<=['"])\s+(?=['"])""")
 Parts = tuple[str, str, tuple[str, ...]]
 """Question, answer and options."""
 Row = Mapping[str, Any]
+_SIDES = (("label", "labels"), ("text", "choices"))
 
 
 def as_text(value: Any) -> str:
@@ -60,7 +61,65 @@ def _as_list(value: Any) -> list[Any] | None:
     return list(value) if isinstance(value, list | tuple) else None
 
 
-def _with_options(question: Any, options: Sequence[Any], right: Sequence[int]) -> Parts | str:
+def with_options(question: Any, options: Any, answer: Any) -> Parts | str:
+    """The parts of a question, or why it is dropped.
+
+    `options`: texts, pairs of label and text, two lists of these, or option -> score. `answer`: a label, the text of
+    an option, its letter, its number from 0, or scores of all of them, 1 for the right one; None where options have
+    scores.
+    """
+    labels, texts, scores = _taken_apart(options)
+    scores = _as_list(answer) if scores is None else scores
+    if not texts or (labels and len(labels) != len(texts)) or (scores is not None and len(scores) != len(texts)):
+        return NO_OPTIONS
+    if scores is not None:
+        right = [place for place, score in enumerate(scores) if score == 1]
+    elif not as_text(answer):
+        return NO_ANSWER
+    elif labels:
+        right = [place for place, label in enumerate(labels) if as_text(label) == as_text(answer)]
+    else:
+        places = _places(texts, answer)
+        if isinstance(places, str):
+            return places
+        right = places
+    return _parts(question, texts, right)
+
+
+def _taken_apart(options: Any) -> tuple[list[Any], list[Any], list[Any] | None]:
+    """Labels, texts and scores of options; [] or None for what they do not have."""
+    options = _unpacked(options)
+    if isinstance(options, Mapping):
+        labels, texts = (_as_list(options.get(one, options.get(many))) for one, many in _SIDES)
+        if labels and texts:
+            are_scores = all(isinstance(label, Integral) and label in (0, 1) for label in labels)
+            return ([], texts, labels) if are_scores else (labels, texts, None)
+        # A table has a column for every option of any row, empty where the row lacks it.
+        scored = {option: score for option, score in options.items() if score is not None}
+        are_texts = all(isinstance(text, str) for text in scored.values())
+        return (list(scored), list(scored.values()), None) if are_texts else ([], list(scored), list(scored.values()))
+    listed = _as_list(options) or []
+    if listed and all(isinstance(pair, Mapping) for pair in listed):
+        return [pair.get("label") for pair in listed], [pair.get("text") for pair in listed], None
+    return [], listed, None
+
+
+def _places(options: Sequence[Any], answer: Any) -> list[int] | str:
+    """Places of the right options, by letter, number from 0 or text, or why the row is dropped."""
+    written = as_text(answer)
+    same = [place for place, option in enumerate(options) if as_text(option) == written]
+    # A letter may be small or in brackets, and a number of a table with empty cells is 1.0.
+    spelled = written if same else written.removesuffix(".0").strip("().").upper()
+    place = int(spelled) if spelled.isdecimal() else LETTERS.find(spelled) if len(spelled) == 1 else -1
+    counted = [place] if 0 <= place < len(options) else []
+    if same and counted and same != counted and isinstance(answer, str):
+        return "answer is an option, and the number of another"
+    if place == len(options) and spelled.isdecimal() and not same:
+        return BEYOND
+    return counted or same
+
+
+def _parts(question: Any, options: Sequence[Any], right: Sequence[int]) -> Parts | str:
     """`right`: places of the right options."""
     text, texts = as_text(question), tuple(map(as_text, options))
     problems = {
@@ -77,86 +136,28 @@ def _with_options(question: Any, options: Sequence[Any], right: Sequence[int]) -
 
 
 def _keyed(row: Row) -> Parts | str:
-    """CommonsenseQA: labels and texts as two lists, or, in its JSON Lines, as one list within the question."""
+    """CommonsenseQA: in its JSON Lines question and options stand within the question."""
     asked = row["question"]
     within = isinstance(asked, Mapping)
-    question: Any = asked.get("stem") if within else asked
-    choices: Any = _unpacked((asked if within else row).get("choices"))
-    if isinstance(choices, Mapping):
-        labels, texts = _as_list(choices.get("label")), _as_list(choices.get("text"))
-    else:
-        pairs: list[Any] = _as_list(choices) or []
-        pairs = pairs if all(isinstance(pair, Mapping) for pair in pairs) else []
-        labels, texts = ([pair.get(side) for pair in pairs] for side in ("label", "text"))
-    if not labels or not texts or len(labels) != len(texts):
-        return NO_OPTIONS
-    key = as_text(row["answerkey"])
-    if not key:
-        return NO_ANSWER
-    return _with_options(question, texts, [place for place, label in enumerate(labels) if as_text(label) == key])
-
-
-def _scored(row: Row) -> Parts | str:
-    """BIG-bench: option -> score, 1 for the right one."""
-    scores = _unpacked(row["target_scores"])
-    if not isinstance(scores, Mapping):
-        return NO_OPTIONS
-    # A table has a column for every option of any row, empty where the row lacks it.
-    scores = {option: score for option, score in scores.items() if score is not None}
-    return _by_score(row["input"], list(scores), list(scores.values()))
-
-
-def _scored_lists(row: Row) -> Parts | str:
-    options, scores = (_as_list(row[f"multiple_choice_{side}"]) for side in ("targets", "scores"))
-    if options is None or scores is None or len(options) != len(scores):
-        return NO_OPTIONS
-    return _by_score(row["inputs"], options, scores)
-
-
-def _by_score(question: Any, options: Sequence[Any], scores: Sequence[Any]) -> Parts | str:
-    return _with_options(question, options, [place for place, score in enumerate(scores) if score == 1])
-
-
-def _listed(row: Row) -> Parts | str:
-    """Options as a list; the answer is one of them, or the number of one, from 0."""
-    options, answer = _as_list(row["choices"]), row["answer"]
-    if options is None:
-        return NO_OPTIONS
-    right = [place for place, option in enumerate(options) if as_text(option) == as_text(answer)]
-    is_whole = isinstance(answer, float) and answer.is_integer() and not right  # as of a table with empty cells
-    if is_whole or (isinstance(answer, Integral) and not isinstance(answer, bool)):
-        place = int(answer)
-        if place == len(options):
-            return BEYOND
-        return _with_options(row["question"], options, [place] if 0 <= place < len(options) else [])
-    if not as_text(answer):
-        return NO_ANSWER
-    return _with_options(row["question"], options, right)
+    return with_options(
+        asked.get("stem") if within else asked, (asked if within else row).get("choices"), row["answerkey"]
+    )
 
 
 def _lettered(row: Row) -> Parts | str:
     """MMLU as a table: a column for each option."""
-    cells = itertools.takewhile(as_text, (row.get(letter.casefold()) for letter in LETTERS))
-    options, answer = list(map(as_text, cells)), as_text(row["answer"])
-    if not answer:
-        return NO_ANSWER
-    same = [place for place, option in enumerate(options) if option == answer]
-    # A letter may be small, and a number of a table with empty cells is 1.0, where this is not the text of an option.
-    spelled = answer if same else answer.removesuffix(".0").upper()
-    place = int(spelled) if spelled.isdecimal() else LETTERS.find(spelled) if len(spelled) == 1 else -1
-    counted = [place] if 0 <= place < len(options) else []
-    if same and counted and same != counted and isinstance(row["answer"], str):
-        return "answer is an option, and the number of another"
-    if place == len(options) and spelled.isdecimal() and not same:
-        return BEYOND
-    return _with_options(row["question"], options, counted or same)
+    options = list(itertools.takewhile(as_text, (row.get(letter.casefold()) for letter in LETTERS)))
+    return with_options(row["question"], options, row["answer"])
 
 
 LAYOUTS: dict[tuple[str, ...], Callable[[Row], Parts | str]] = {
     ("question", "answerkey"): _keyed,
-    ("input", "target_scores"): _scored,
-    ("inputs", "multiple_choice_targets", "multiple_choice_scores"): _scored_lists,
-    ("question", "choices", "answer"): _listed,
+    ("input", "target_scores"): lambda row: with_options(row["input"], row["target_scores"], None),
+    ("inputs", "multiple_choice_targets", "multiple_choice_scores"): lambda row: with_options(
+        row["inputs"], row["multiple_choice_targets"], row["multiple_choice_scores"]
+    ),
+    ("question", "choices", "answer"): lambda row: with_options(row["question"], row["choices"], row["answer"]),
+    ("question", "options", "answer"): lambda row: with_options(row["question"], row["options"], row["answer"]),
     ("question", "a", "b", "answer"): _lettered,
 }
 """Columns of a layout -> what a row of it holds, or why it is dropped; the first that fits is taken."""

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from headcats.base.errors import DataError
+from headcats.tasks.files.content import UnclearColumnsError
 
 _log = logging.getLogger("headcats")
 Texts = tuple[str, ...]
@@ -30,6 +31,8 @@ WRONG = (
 )  # fmt: skip
 ITEM = ("item",)
 GROUP = "group"
+OPTIONAL = ("corrupted", "wrong", "item", "template")
+"""Texts that a finished prompt may lack."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Records:
     """Number of each row, and its cells in the order of the columns; no cell at all for an empty row."""
     unit: str = "record"
     """What the number of a row counts: "line" or "record"."""
+    optional: Collection[str] = ()
+    """Columns whose cells may be empty."""
 
     def place(self, number: int) -> str:
         """`pairs.csv, line 7`."""
@@ -72,7 +77,7 @@ class Records:
                 ):
                     raise DataError(self._refusal(number, name, value))
                 text = "" if value is None else str(value)
-                if not text.strip():
+                if not text.strip() and name not in self.optional:
                     reason = f"nothing in column {name!r}"
                     break
                 texts.append(text.strip() if strip else text)
@@ -116,11 +121,16 @@ def absent(place: str, name: str) -> str:
     return f"{place}: field {name!r} is missing, which the first record has; add it."
 
 
+def meaning(column: object) -> str:
+    """A name without case and surrounding space, with underscores for the spaces in it."""
+    return str(column).strip().casefold().replace(" ", "_")
+
+
 def by_meaning(columns: Sequence[str], *, file: str) -> dict[str, str]:
     """Name without case and surrounding space -> name in the file; a DataError for a column that is there twice."""
     names: dict[str, str] = {}
     for column in columns:
-        bare = str(column).strip().casefold().replace(" ", "_")
+        bare = meaning(column)
         if bare in names and bare:
             raise DataError(f"{file} has the column {bare!r} twice: rename or remove one of them.")
         names[bare] = column
@@ -131,8 +141,7 @@ def find(names: Mapping[str, str], synonyms: Sequence[str], *, file: str) -> str
     """The column with one of these meanings; None without any, a DataError if several could be it."""
     candidates = [name for name in synonyms if name in names]
     if len(candidates) > 1 and candidates[0] != synonyms[0]:
-        raise DataError(
-            f"{file}: the columns {' and '.join(map(repr, candidates))} could each be the {synonyms[0]!r}; give that "
-            "name to the one you mean."
+        raise UnclearColumnsError(
+            f"{file}: the columns {' and '.join(map(repr, candidates))} could each be the {synonyms[0]!r}."
         )
     return names[candidates[0]] if candidates else None

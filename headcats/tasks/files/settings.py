@@ -14,18 +14,26 @@ source = "Wikidata, 2024"         # where the facts are from
 tokenizer = "gpt2"                # of token ids in the columns correct_idx and incorrect_idx
 group = "capitals"                # tasks that are no independent evidence; otherwise the column or key "group"
 answer = "text"                   # of questions with options; otherwise the answer is the letter of one
+columns = {input = "city", answer = "country"}  # what they are; a list names those of a file without names
+
+[layouts.ours]                    # of every file that has these columns
+has = ["city", "country"]
+input = "city"                    # as in columns
+answer = "country"
 ```
 """
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from headcats.base.errors import DataError, unknown_name_message
 from headcats.results.categories import Category
+from headcats.tasks.files.columns import Columns
 from headcats.tasks.files.content import reading
+from headcats.tasks.files.written_columns import read_columns
 
 NAME = "suite.toml"
 LETTER, TEXT = "letter", "text"
@@ -43,6 +51,11 @@ class FileSettings:
     tokenizer: str = ""
     answer: str = ""
     group: str = ""
+    columns: Columns | None = None
+    names: tuple[str, ...] = ()
+    """Of the columns of a file that has none."""
+    layouts: Mapping[str, Any] = field(default_factory=dict)
+    """Name -> columns of the user's own layouts."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +66,11 @@ class SuiteSettings:
     categories: tuple[Category, ...] = ()
     files: Mapping[str, FileSettings] = field(default_factory=dict)
     """Path within the folder, with `/` -> settings."""
+    layouts: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, path: str) -> FileSettings:
+        """The settings of a file."""
+        return replace(self.files.get(path, FileSettings()), layouts=self.layouts)
 
 
 def read_settings(folder: Path) -> SuiteSettings:
@@ -66,14 +84,19 @@ def read_settings(folder: Path) -> SuiteSettings:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise DataError(f"{NAME} is not TOML: {error}.") from None
-    _check_keys(content, ("name", "categories", "files"), NAME)
+    _check_keys(content, ("name", "categories", "files", "layouts"), NAME)
     colours = _table(content, "categories")
     try:
         categories = tuple(Category(name, colour) for name, colour in colours.items())
     except DataError as error:
         raise DataError(f"{NAME}: {error}") from None
     files = {_inside(folder, name): _file(name, values) for name, values in _table(content, "files").items()}
-    return SuiteSettings(_text(content, "name", NAME), categories, files)
+    layouts = _table(content, "layouts")
+    for name, values in layouts.items():
+        has = values.get("has") if isinstance(values, dict) else None
+        if not (isinstance(has, list) and has and all(isinstance(each, str) for each in has)):
+            raise DataError(f"{NAME}, [layouts.{name}]: expected `has`, a list of columns; got {values!r:.60}.")
+    return SuiteSettings(_text(content, "name", NAME), categories, files, layouts)
 
 
 def _inside(folder: Path, name: str) -> str:
@@ -89,7 +112,7 @@ def _file(name: str, values: Any) -> FileSettings:
     place = f'{NAME}, [files."{name}"]'
     if not isinstance(values, dict):
         raise DataError(f"{place}: expected a table of settings; got {values!r:.40}.")
-    _check_keys(values, ("template", *_TEXTS), place)
+    _check_keys(values, ("template", "columns", *_TEXTS), place)
     template = values.get("template", [])
     templates = [template] if isinstance(template, str) else template
     if not isinstance(templates, list) or not all(isinstance(text, str) and text.strip() for text in templates):
@@ -97,7 +120,12 @@ def _file(name: str, values: Any) -> FileSettings:
     texts = {key: _text(values, key, place) for key in _TEXTS}
     if texts["answer"] and texts["answer"] not in _ANSWERS:
         raise DataError(f"{place}: expected 'answer' as one of {', '.join(_ANSWERS)}; got {texts['answer']!r:.40}.")
-    return FileSettings(templates=tuple(templates), **texts)
+    made = FileSettings(**texts)  # type: ignore[arg-type]
+    columns = values.get("columns")
+    if isinstance(columns, list) and columns and all(isinstance(each, str) for each in columns):
+        return replace(made, templates=tuple(templates), names=tuple(columns))
+    named = None if columns is None else read_columns(columns, place=place)
+    return replace(made, templates=tuple(templates), columns=named)
 
 
 def _check_keys(values: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headcats.base.errors import DataError
 from headcats.tasks.files.content import DELIMITERS, reading
+from headcats.tasks.files.questions import LETTERS
 from headcats.tasks.files.records import Records
 
 if TYPE_CHECKING:
@@ -27,16 +28,19 @@ _MARKS = ("dataset_info.json", "dataset_dict.json")
 _NAME = re.compile(r"(?!\.{1,2}$)[\w.-]+")
 
 
-def table_records(path: Path) -> Records:
-    """A CSV, TSV or Parquet file."""
+def table_records(path: Path, *, names: Sequence[str] = ()) -> Records:
+    """A CSV, TSV or Parquet file; `names` are those of the columns of one that has none."""
     delimiter = DELIMITERS.get(path.suffix.lower())
-    return parquet_records(path) if delimiter is None else separated_records(path, delimiter=delimiter)
+    return parquet_records(path) if delimiter is None else separated_records(path, delimiter=delimiter, names=names)
 
 
-def separated_records(path: Path, *, delimiter: str) -> Records:
+def separated_records(path: Path, *, delimiter: str, names: Sequence[str] = ()) -> Records:
     """A file of cells between delimiters, below a line of column names; every cell is text."""
     with reading(path), _open(path) as file:
         header = next(_rows(file, path, delimiter), (1, []))[1]
+    names = names or _names_of(header)
+    if names and len(names) != len(header):
+        raise DataError(f"{path.name} has {len(header)} columns, and suite.toml names {len(names)} of them.")
     if not header:
         raise DataError(f"{path.name}, line 1: expected the names of the columns; got an empty line.")
     if len(header) == 1 and (other := next((mark for mark in _DELIMITERS if mark in header[0]), None)):
@@ -48,7 +52,8 @@ def separated_records(path: Path, *, delimiter: str) -> Records:
     def read() -> Iterator[tuple[int, Sequence[Any]]]:
         with reading(path), _open(path) as file:
             rows = _rows(file, path, delimiter)
-            next(rows)
+            if not names:
+                next(rows)
             for number, cells in rows:
                 if cells and len(cells) != len(header):
                     raise DataError(
@@ -57,7 +62,14 @@ def separated_records(path: Path, *, delimiter: str) -> Records:
                     )
                 yield number, cells
 
-    return Records(path.name, tuple(header), read, unit="line")
+    return Records(path.name, tuple(names or header), read, unit="line")
+
+
+def _names_of(first: Sequence[str]) -> Sequence[str]:
+    """Names of the columns of a file that begins with a row of MMLU, as published; none for any other."""
+    *others, last = (cell.strip() for cell in first)
+    options = list(LETTERS[: max(0, len(first) - 2)])
+    return ["question", *options, "answer"] if len(options) > 1 and last in options and options != others[1:] else []
 
 
 def _open(path: Path) -> Any:

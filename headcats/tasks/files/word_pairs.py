@@ -6,25 +6,22 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from headcats.base.errors import DataError, pluralize
 from headcats.prompts.pair import PromptPair, WordPair
-from headcats.statistics.random_streams import stream
+from headcats.statistics.random_streams import drawn, stream
+from headcats.tasks.files.content import UnclearColumnsError
 from headcats.tasks.files.json_file import json_records
-from headcats.tasks.files.records import INPUT, OUTPUT, TEXT, Records, Row, Texts, by_meaning, find
+from headcats.tasks.files.records import INPUT, OUTPUT, TEXT, Records, Texts, by_meaning, find
 from headcats.tasks.files.task_rows import FileTask, KeptRows, keep_rows
 
 SLOT = "{}"
-_TRIES = 16
 _SOURCE = "source"
 _LINK = re.compile(r"\s*(\w+://|www\.)\S+\s*$")
 _LOOKED_AT = 100
-_FINAL = "####"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +59,9 @@ class TemplatePrompts:
     def _pair(self, rows: list[tuple[int, Texts]], row: int, template: int, seed: int) -> PromptPair:
         _, (subject, answer) = rows[row]
         text = self.templates[template].rstrip()
-        other, distractor = _other(rows, answer, stream(seed, "another subject", text, subject))
+        draws = stream(seed, "another subject", text, subject)
+        found = drawn(rows, lambda row: row[1][1] != answer, draws=draws)
+        other, distractor = found[1] if found else (subject, answer)  # there is one, as `__post_init__` saw
         return PromptPair(
             key=subject if len(self.templates) == 1 else f"{subject}, template {template + 1}",
             item=subject,
@@ -73,19 +72,11 @@ class TemplatePrompts:
         )
 
 
-def _other(rows: list[tuple[int, Texts]], answer: str, draws: np.random.Generator) -> tuple[str, str]:
-    """The subject and object of a row with another object than `answer`; there is one."""
-    for row in draws.integers(len(rows), size=_TRIES):
-        subject, distractor = rows[row][1]
-        if distractor != answer:
-            return subject, distractor
-    others = [texts for _, texts in rows if texts[1] != answer]
-    subject, distractor = others[draws.integers(len(others))]
-    return subject, distractor
+def word_pair_task(records: Records, *, templates: Sequence[str] = (), layout: str = "") -> FileTask | None:
+    """The task, with finished prompts if there are templates; None if no column means input, or none output.
 
-
-def word_pair_task(records: Records, *, templates: Sequence[str] = ()) -> FileTask | None:
-    """The task, with finished prompts if there are templates; None if no column means input, or none output."""
+    `layout` says what the columns are, where it is not their names that tell.
+    """
     names = by_meaning(records.columns, file=records.file)
     links = names.get(_SOURCE, "") if _holds_links(records, names.get(_SOURCE)) else ""
     if links:
@@ -93,11 +84,11 @@ def word_pair_task(records: Records, *, templates: Sequence[str] = ()) -> FileTa
     word, output = (find(names, synonyms, file=records.file) for synonyms in (INPUT, OUTPUT))
     word = names.get(TEXT) if word is None else word
     if links and word is None and output is not None:
-        raise DataError(f"{records.file}: the column {links!r} holds links; call the column of the input 'input'.")
+        raise UnclearColumnsError(f"{records.file}: the column {links!r} holds links, which are no input.")
     if word is None or output is None or word == output:
         return None
     others = [names[name] for name in (*INPUT, TEXT, *OUTPUT) if name in names and names[name] not in (word, output)]
-    notes = [f"word pairs ({word} → {output})", *([f"{links} holds links"] if links else [])]
+    notes = [layout or f"word pairs ({word} → {output})", *([f"{links} holds links"] if links else [])]
     notes += [f"{', '.join(others)} not taken"] if others else []
     return _pair_task(records, word, output, templates=templates, layout="; ".join(notes))
 
@@ -108,8 +99,13 @@ def _holds_links(records: Records, column: str | None) -> bool:
         return False
     place = records.columns.index(column)
     first = itertools.islice((cells[place] for _, cells in records.read() if cells), _LOOKED_AT)
-    are_links = [isinstance(cell, str) and _LINK.match(cell) is not None for cell in first]
+    are_links = [isinstance(cell, str) and is_link(cell) for cell in first]
     return 2 * sum(are_links) > len(are_links)
+
+
+def is_link(text: str) -> bool:
+    """True if a text is an address and nothing else."""
+    return _LINK.match(text) is not None
 
 
 def relation_task(content: dict[str, Any], *, file: str, templates: Sequence[str] = ()) -> FileTask:
@@ -140,22 +136,9 @@ def _templates(content: dict[str, Any], name: str, file: str) -> tuple[str, ...]
 
 
 def _pair_task(records: Records, word: str, output: str, *, templates: Sequence[str], layout: str) -> FileTask:
-    """The task of two columns; of worked solutions, as of GSM8K, the output is what stands behind a mark."""
-    solved = 0
-
-    def read() -> Iterator[Row]:
-        nonlocal solved
-        for number, texts in records.texts((word, output), strip=True):
-            if isinstance(texts, str) or _FINAL not in texts[1]:
-                yield number, texts
-                continue
-            solved += 1
-            answer = texts[1].rpartition(_FINAL)[2].strip()
-            yield number, (texts[0], answer) if answer else f"nothing behind {_FINAL}"
-
-    rows = keep_rows(read(), file=records.file, place=records.place, output=1)
-    if solved:
-        layout += f"; in {pluralize(solved, 'row')} the answer is what stands behind {_FINAL} in {output}"
+    """The task of two columns."""
+    texts = records.texts((word, output), strip=True)
+    rows = keep_rows(texts, file=records.file, place=records.place, output=1)
     if templates:
         return FileTask(layout, TemplatePrompts(rows, tuple(templates), records.file), rows.report)
 

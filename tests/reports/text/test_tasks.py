@@ -131,7 +131,7 @@ def test_shares_few_queries_and_long_answers_are_named():
     assert whys(rows=rows, prompts={"kept": 64}, n_items=6) == [str(line("tasks.few_items", n=64, items=6))]
     assert whys(prompts={"kept": 64}, n_items=6) == whys(rows=rows, prompts={"kept": 64}, n_items=40) == []
     assert whys(rows=rows, prompts={"kept": 6}, n_items=6) == []
-    assert whys(long_answers=2) == [str(line("tasks.long_answers", n=2, least=12))]
+    assert whys(doubts={"long_answers": 2}) == [str(line("tasks.long_answers", n=2, least=12))]
 
 
 def with_prompt(bos="<s>", written="<s>"):

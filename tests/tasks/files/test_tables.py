@@ -12,7 +12,7 @@ from tasks.files.layout_files import write
 
 import headcats as hc
 from headcats.base.errors import DataError
-from headcats.tasks.files.layouts import record_task
+from headcats.tasks.files.layouts import record_tasks
 from headcats.tasks.files.settings import FileSettings
 from headcats.tasks.files.tables import _expanded, loaded_records, parquet_records
 
@@ -116,7 +116,7 @@ def test_what_the_hub_serves(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="'train', 'test'"):
         loaded_records(str(home))
     records = loaded_records(str(home), "default", "test")
-    task = record_task(records, FileSettings())
+    task = record_tasks(records, FileSettings())[""]
     assert task.make(9, seed=0) == [("France", "Paris"), ("Italy", "Rome")]
     with pytest.raises(DataError, match="'capitals' cannot"):
         loaded_records(str(home), "default", "dev")
