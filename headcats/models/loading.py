@@ -21,7 +21,8 @@ from headcats.models.adapter import HookedModel
 from headcats.models.conversion import build_bridge, build_hooked_transformer, check_reproduces, take_reference
 from headcats.models.hooks import model_class
 from headcats.models.origin import Origin
-from headcats.models.source import check_folder, find_folder
+from headcats.models.other_forms import base_of, is_adapter, merged, transformers_model
+from headcats.models.source import check_folder, find_folder, has_tokenizer
 from headcats.models.transformers_model import (
     check_loader_options,
     check_vocabulary,
@@ -58,8 +59,10 @@ def load_model(
 
     Args:
         source: "mini" or "mini-cognitive" (bundled, need no network), a local folder in Hugging Face layout (such as
-            './mini'), a GGUF file (read into `dtype`), a hub name such as "gpt2", or a HookedTransformer,
-            TransformerBridge or HookedModel as it is.
+            './mini'), a GGUF file (read into `dtype`), the folder of an adapter (merged into its base model), a hub
+            name such as "gpt2", a model of transformers, nnsight or peft (of which a copy shares the weights), or a
+            HookedTransformer, TransformerBridge or HookedModel as it is. Of a model of text and images the language
+            model is read.
         device: None for CUDA, else MPS, else CPU; the choice is logged.
         dtype: Dtype of the weights, or "auto" for that of the file. Effects are small: use float32 if it fits.
         revision: Branch, tag or commit, for a hub name.
@@ -86,29 +89,47 @@ def load_model(
         raise OptionError(f"Expected backend 'bridge' or 'hooked'; got {backend!r}.")
     dtype = _dtype(dtype)
     if not isinstance(source, str | os.PathLike):
-        return _wrap(source, device=device, dtype=dtype, revision=revision, tokenizer=tokenizer, loader=loader)
+        options = {"device": device, "dtype": dtype, "revision": revision, **loader}
+        return _wrap(source, options, tokenizer=tokenizer, backend=backend)
     check_loader_options(loader, device=device, backend=backend)
     place = _device(device)
     name, folder, commit = find_folder(source, revision)
-    check_folder(folder, needs_tokenizer=tokenizer is None, fetched="" if commit is None else name)
-    with quiet():
-        loaded_tokenizer = read_tokenizer(folder if tokenizer is None else tokenizer)
-        hf_model = read_model(folder, dtype=dtype, device=place, options=loader)
-        check_vocabulary(loaded_tokenizer, hf_model)
-        # Before the comparison, which would blame transformer-lens.
-        check_finite(hf_model, name=name)
-        with _one_sentence(f"transformers cannot run the model in {str(folder)!r}, before TransformerLens has it"):
-            reference = take_reference(hf_model)
-        build = build_hooked_transformer if backend == "hooked" else build_bridge
-        model = build(hf_model, _for_transformer_lens(loaded_tokenizer), name=name, device=place)
-        with _one_sentence(f"What TransformerLens makes of {reference.architecture} does not run"):
-            check_reproduces(model, reference)
     is_named = commit is not None or os.fspath(source) in registry.names("model")
     origin = Origin(name if is_named else str(folder), commit, loader, tokenizer_source(tokenizer))
-    adapted = HookedModel(model, name=name, tokenizer=loaded_tokenizer, origin=origin)
+    adapter = folder if is_adapter(folder) else None
+    of_base = name
+    if adapter is not None:
+        of_base, folder, commit = find_folder(base_of(adapter), None)
+    check_folder(folder, needs_tokenizer=tokenizer is None, fetched="" if commit is None else of_base)
+    with quiet():
+        own = adapter if adapter is not None and has_tokenizer(adapter) else folder
+        loaded_tokenizer = read_tokenizer(own if tokenizer is None else tokenizer)
+        hf_model = read_model(folder, dtype=dtype, device=place, options=loader)
+        if adapter is not None:
+            hf_model = merged(hf_model, adapter)
+    if adapter is not None:
+        _log.info("Adapter %s is merged into its base model %s.", name, of_base)
     chosen = device is not None or "device_map" in loader or is_placed(hf_model)
-    default = "" if chosen else " (no device was given)"
-    _log.info("Model %s: %s on %s%s, %s.", name, type(model).__name__, adapted.placement, default, adapted.dtype)
+    said = "" if chosen else " (no device was given)"
+    return _converted(hf_model, loaded_tokenizer, name=name, origin=origin, place=place, backend=backend, said=said)
+
+
+def _converted(
+    hf_model: Any, tokenizer: Any, *, name: str, origin: Origin, place: torch.device, backend: str, said: str = ""
+) -> HookedModel:
+    """The adapter of a transformers model, as a class of TransformerLens that gives the same numbers."""
+    with quiet():
+        check_vocabulary(tokenizer, hf_model)
+        # Before the comparison, which would blame transformer-lens.
+        check_finite(hf_model, name=name)
+        with _one_sentence(f"transformers cannot run the model {name!r}, before TransformerLens has it"):
+            reference = take_reference(hf_model)
+        build = build_hooked_transformer if backend == "hooked" else build_bridge
+        model = build(hf_model, _for_transformer_lens(tokenizer), name=name, device=place)
+        with _one_sentence(f"What TransformerLens makes of {reference.architecture} does not run"):
+            check_reproduces(model, reference)
+    adapted = HookedModel(model, name=name, tokenizer=tokenizer, origin=origin)
+    _log.info("Model %s: %s on %s%s, %s.", name, type(model).__name__, adapted.placement, said, adapted.dtype)
     return adapted
 
 
@@ -139,20 +160,29 @@ def quiet() -> Iterator[None]:
             root.removeHandler(swallow)
 
 
-def _wrap(
-    source: Any, *, device: Any, dtype: torch.dtype | str, revision: str | None, tokenizer: Any, loader: dict[str, Any]
-) -> HookedModel:
+def _wrap(source: Any, options: dict[str, Any], *, tokenizer: Any, backend: str) -> HookedModel:
     model = source.model if isinstance(source, HookedModel) else source
-    model_class(model)
-    model_dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), dtype)
+    found = None if isinstance(source, HookedModel) else transformers_model(source)
+    if found is None:
+        model_class(model)
+    else:
+        model, own = found
+    model_dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), options["dtype"])
     # float32 is the default and cannot be told from "not given".
-    changes_dtype = dtype not in ("auto", torch.float32, model_dtype)
-    options = {"device": device, "revision": revision, "dtype": dtype if changes_dtype else None} | loader
+    if options["dtype"] in ("auto", torch.float32, model_dtype):
+        options["dtype"] = None
     if unusable := [name for name, value in options.items() if value is not None]:
         raise OptionError(
             f"{' and '.join(unusable)} cannot be set for a model that is already loaded: headcats uses it as it is. "
             f"Move or convert it yourself, or pass its name or folder."
         )
+    if found is not None:
+        if tokenizer is None and own is None:
+            raise ModelError("A transformers model needs its tokenizer: hc.load_model(model, tokenizer=tokenizer).")
+        name = os.path.basename(model.config.name_or_path.rstrip("/")) or type(model).__name__
+        model.config.architectures = model.config.architectures or [type(model).__name__]
+        said = read_tokenizer(own if tokenizer is None else tokenizer)
+        return _converted(model, said, name=name, origin=Origin(), place=model.device, backend=backend)
     if isinstance(source, HookedModel) and tokenizer is None:
         return source
     name, origin = (source.name, source.origin) if isinstance(source, HookedModel) else (None, None)

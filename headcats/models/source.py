@@ -18,11 +18,23 @@ from headcats.base.hub import HubProblem, fetch_snapshot
 from headcats.results.whole_file import check_path
 
 TEXT_ONLY = (
-    "To read images, TransformerLens would install packages by itself, with pip, so headcats boots text-only models "
-    "alone: use one, or load the language model by its own class (Gemma3ForCausalLM, for example), save it with "
-    "save_pretrained and name that folder."
+    "To read images, TransformerLens would install packages by itself, with pip, so headcats takes the language model "
+    "alone, and transformers has no class for this one: save it by a class of its own with save_pretrained, if there "
+    "is one, and name that folder."
 )
 """Reason for refusing a model of more than text, and the way out."""
+_OTHER_FORMATS = {
+    "*.onnx": "in ONNX",
+    "openvino_model.xml": "of OpenVINO",
+    "tf_model.h5": "of TensorFlow",
+    "flax_model.msgpack": "of Flax",
+    "model_index.json": "of diffusers",
+    "modules.json": "of sentence-transformers",
+    "consolidated*": "in the format of its authors",
+    "params.json": "in the format of its authors",
+    "*.gguf": "as a GGUF file, which is named itself",
+    "*.pt*": "as a checkpoint of PyTorch",
+}
 _TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 GGUF = ".gguf"
@@ -93,6 +105,11 @@ def check_folder(folder: Path, *, needs_tokenizer: bool = True, fetched: str = "
             f"The copy of {fetched!r} in the cache lacks {' and '.join(missing)}: load it again with network, or name "
             f"another model if the hub has no more of it."
         )
+    if missing and (kind := next((kind for name, kind in _OTHER_FORMATS.items() if any(folder.glob(name))), "")):
+        raise ModelError(
+            f"Folder {str(folder)!r} holds a model {kind}; expected one in Hugging Face layout (config.json, "
+            "model.safetensors, tokenizer.json): convert it, and save it with save_pretrained."
+        )
     if missing:
         inside = sorted(config.parent.name for config in folder.glob("*/config.json"))
         if inside:
@@ -111,8 +128,6 @@ def check_folder(folder: Path, *, needs_tokenizer: bool = True, fetched: str = "
         raise ModelError(
             f"Model {name!r} is an encoder-decoder ({architecture}); headcats needs a decoder-only (causal) model."
         )
-    if "vision_config" in config or "audio_config" in config:
-        raise ModelError(f"Model {name!r} has a vision or audio part ({architecture}). {TEXT_ONLY}")
     if config.get("auto_map"):
         from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 from transformers.utils import quantization_config
 
 from headcats.base import registry
 from headcats.base.errors import ModelError, OptionError, first_line, pluralize, unknown_name_message
-from headcats.models.source import GGUF, fetch, local_folder
+from headcats.models.source import GGUF, TEXT_ONLY, fetch, local_folder
 
 # What headcats sets itself, and why another value is refused.
 _SET_HERE = {
@@ -39,6 +40,9 @@ PLACING = ("device_map", "max_memory", "n_devices")
 # What a misspelt argument may have meant; transformers takes many more.
 _USUAL = (*PLACING, "offload_folder", "offload_state_dict", "quantization_config", "revision", "tokenizer", "backend")
 _DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
+# Where the weights of a language model stand within those of a larger one.
+_WITHIN = r"^(?:model\.)?(?:language_model|text_model)\.(?:model\.)?(?!lm_head)"
+_HEAD = r"^language_model\.lm_head"
 _log = logging.getLogger("headcats")
 # What is in errors of readers whose own texts give no advice, or to run what is in the file.
 _DAMAGED = {
@@ -100,9 +104,12 @@ def read_model(folder: Path, *, dtype: torch.dtype | str, device: torch.device, 
         options = _read_back() | options
     try:
         with contextlib.redirect_stderr(io.StringIO()) if folder.suffix == GGUF else contextlib.nullcontext():
-            model, info = AutoModelForCausalLM.from_pretrained(
-                **_place(folder), dtype=dtype, attn_implementation="eager", **fixed, **options
+            of_text = {} if folder.suffix == GGUF else _text_part(folder)
+            model, info = of_text.pop("read", AutoModelForCausalLM).from_pretrained(
+                **_place(folder), dtype=dtype, attn_implementation="eager", **fixed, **of_text, **options
             )
+    except ModelError:
+        raise
     except Exception as error:  # noqa: BLE001 - every format and architecture fails in its own way
         raise ModelError(_message("Cannot load the model in", folder, error)) from None
     if missing := sorted(info.get("missing_keys", ())):
@@ -127,6 +134,18 @@ def read_model(folder: Path, *, dtype: torch.dtype | str, device: torch.device, 
         except RuntimeError as error:
             raise ModelError(_message(f"Cannot move to {device} the model in", folder, error)) from None
     return model.eval()
+
+
+def _text_part(folder: Path) -> dict[str, Any]:
+    """How to read the language model alone of a model of text and images or sound; {} for one of text."""
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    text = config.get_text_config()
+    if not any(hasattr(config, part) for part in ("vision_config", "audio_config")) or text is config:
+        return {}
+    if (kind := MODEL_FOR_CAUSAL_LM_MAPPING.get(type(text), None)) is None:
+        raise ModelError(f"Model {folder.name!r} reads more than text ({type(config).__name__}). {TEXT_ONLY}")
+    text.architectures = [kind.__name__]
+    return {"read": kind, "config": text, "key_mapping": {_WITHIN: rf"{kind.base_model_prefix}.", _HEAD: "lm_head"}}
 
 
 def is_placed(model: Any) -> bool:
