@@ -34,8 +34,10 @@ script may bring its own tokens (`PromptBatch`). `task_prompts` makes the prompt
 `run` scores every head on every task of a suite, with the options of a paper by `hc.methods.preset`, on many machines
 by a `Cluster`, or in parts by a `Shard`; `load` reads what it wrote, and `suite_blocks` the blocks of joint methods.
 `run_series` is one study over the checkpoints of a model; `headcats.evidence` compares them. `sweep` replaces every
-head of a model on one batch, by a method or by an `Intervention` of your own, position by position if asked. `plan`
-says beforehand what a run will take, on a model and devices that need not be here.
+head of a model on one batch, by a method or by an `Intervention` of your own, position by position if asked. `ablate`
+replaces several heads of yours at once, beside random ones, `smallest_set` finds the fewest that do the damage, and
+`heads` reads them from a file. `plan` says beforehand what a run will take, on a model and devices that need not be
+here.
 
 ## Score and sort
 

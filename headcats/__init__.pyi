@@ -16,6 +16,7 @@ from .categories.membership import categorize as categorize
 from .categories.shared import overlap as overlap
 from .sweeps.descriptors.describing import describe_heads as describe_heads
 from .models.head import Head as Head
+from .models.head_lists import heads as heads
 from .models.loading import load_model as load_model
 from .reports.exporting import export as export
 from .reports.page.writing import report as report
@@ -30,6 +31,7 @@ from .scores.array_block import as_block as as_block
 from .scores.scoring import score as score
 from .study.evidence_run import run_evidence as run_evidence
 from .scale.resources import plan as plan
+from .study.own_heads import ablate as ablate, smallest_set as smallest_set
 from .study.prompts_of_task import task_prompts as task_prompts
 from .study.runner import run as run
 from .study.series_run import run_series as run_series

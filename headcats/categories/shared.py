@@ -67,7 +67,7 @@ def overlap(members: xr.Dataset, *, sign: str = "helping") -> xr.Dataset:
         Jaccard (1912), New Phytol. 11, 37-50.
     """
     check_is(members, MEMBERS, by="hc.overlap")
-    members = _of_sign(members, sign)
+    members = of_sign(members, sign)
     order = ("category", "layer", "head")
     outcome = members["member"].transpose(*order).values
     has_number = members["effect"].transpose(*order).notnull().values
@@ -104,7 +104,8 @@ def _set_text(names: list[str], inside: Bool[np.ndarray, " category"], undecided
     return " ".join(filter(None, ["+".join(itertools.compress(names, inside)), f"({n} undecided)" if n else ""]))
 
 
-def _of_sign(members: xr.Dataset, sign: str) -> xr.Dataset:
+def of_sign(members: xr.Dataset, sign: str) -> xr.Dataset:
+    """Memberships of one sign, under the names of helping heads; an OptionError for another sign."""
     if sign not in ("helping", "suppressing"):
         raise OptionError(f"sign must be 'helping' or 'suppressing', got {sign!r}.")
     if sign == "helping":

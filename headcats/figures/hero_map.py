@@ -12,11 +12,13 @@ from headcats.figures.colours import EDGE, MOST_CATEGORIES, NO_CATEGORY, ON_DARK
 from headcats.figures.overlap_rows import (
     ALL,
     GRID,
+    RINGED,
     checked_overlap,
     count_notes,
     map_warnings,
     overlap_frame,
     pointed_rows,
+    rings,
 )
 from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.grid import PanelGrid
@@ -31,7 +33,7 @@ WITHIN = (640, 450)
 _LEAST = (240, 120)
 _MOST = 100  # categories
 _NAMED = (40, 22)  # pixels of a cell that holds the name of its head
-_SYMBOLS = {UNSURE: "square-dot", OPEN: "square-open"}
+_SYMBOLS = {UNSURE: "square-dot", OPEN: "square-open", RINGED: "circle-open"}
 
 
 def hero_grid(overlap: xr.Dataset, *, palette: str, title: str | None) -> PanelGrid:
@@ -103,6 +105,7 @@ def _all(
     unsure = np.any([rows["unsure"] & mask for rows, mask in zip(categories.values(), inside.values(), strict=True)], 0)
     traces += [*_dashes(cells, first[unsure]), _open(cells, first[first["hatched"] & (n == 0)])]
     traces += [_names(cells, first[n > 0], above=0.2), _letters(cells, stripes, colours, letters)]
+    traces.append(rings(cells, first))
     return [trace for trace in traces if trace is not None]
 
 
@@ -115,6 +118,7 @@ def _single(cells: Cells, name: str, rows: pd.DataFrame, colour: str) -> list[go
         _open(cells, rows[rows["hatched"] & ~inside]),
         _names(cells, rows[inside]),
         cells.symbols(rows[rows["suppresses"]], name="suppresses", symbol="triangle-down", share=0.35),
+        rings(cells, rows),
     ]
     return [trace for trace in traces if trace is not None]
 

@@ -1,14 +1,26 @@
 """Category overlap map: which heads serve which categories of tasks, and which serve several."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import xarray as xr
 
 from headcats.base.errors import OptionError
+from headcats.categories.listed import listed_heads
 from headcats.figures.colours import HATCH, UNCLASSIFIED, ink_on
 from headcats.figures.figure import figure
 from headcats.figures.hero_map import hero_grid
-from headcats.figures.overlap_rows import ALL, checked_overlap, count_notes, map_warnings, overlap_frame, pointed_rows
+from headcats.figures.overlap_rows import (
+    ALL,
+    LISTED,
+    RINGED,
+    checked_overlap,
+    count_notes,
+    map_warnings,
+    overlap_frame,
+    pointed_rows,
+    rings,
+)
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.heads import PAPER, check_layout, layer_head_cells
 from headcats.figures.panels.layout import MARKED, UNMARKED, WIDEST, Panel
@@ -25,6 +37,7 @@ _WIDE, _TALL, _BETWEEN, _BESIDE = 200, 420, 46, 54  # pixels of a panel, between
 def overlap_map(
     overlap: xr.Dataset,
     *,
+    heads: Sequence[Any] = (),
     layout: str = PAPER,
     palette: str = "headcats",
     marks: str = MARKED,
@@ -47,6 +60,7 @@ def overlap_map(
             head helps. 1 to 8 categories; their order and colours come from the attribute `categories`. `suppressing
             (category, layer, head)`, where present: 1 = marked by a triangle. Descriptors `(layer, head)`, where
             present: `overlap.assign(hc.describe_heads(model))`.
+        heads: Heads to ring, such as those of a paper (`hc.heads`); `hc.categories.in_both` counts them beside chance.
         layout: `"paper"`: the row of panels; `"hero"`: one large panel, for screens. There a head of several categories
             has a stripe of each colour, a dashed edge marks one that stays in a category in less than 80 % of resamples
             (`probability`, where present), and heads that are undecided in all of their categories are open. Any number
@@ -65,7 +79,7 @@ def overlap_map(
         "out" of the panel's category; in the first panel "in" = of any; "no value" where the effect is NaN, in the
         first panel in every category, with `label` and `colour` ""), `hatched, suppresses, effect, low, high, q_value,
         tasks` (the last six empty in the first panel), the descriptors; where heads share keys and values also
-        `kv_head`, and for an approximation `approximation`.
+        `kv_head`, of `heads` also `listed`, and for an approximation `approximation`.
 
     Raises:
         DataError: a variable, dimension or the attribute `categories` is missing, or `member` and `n_categories`
@@ -85,6 +99,8 @@ def overlap_map(
         ['All Categories', 'Algorithmic', 'Knowledge', 'Linguistic', 'Translation']
     """
     check_layout(layout, (PAPER, HERO))
+    if len(heads):
+        overlap = overlap.assign({LISTED: (("layer", "head"), listed_heads(overlap, heads))})
     if layout == PAPER:
         return overlap_grid(overlap, palette=palette, title=title, marks=marks)
     if marks == UNMARKED:
@@ -108,6 +124,8 @@ def overlap_grid(
     entries.append(Entry(UNDECIDED, UNCLASSIFIED, hatch=HATCH))
     if frame["suppresses"].any():
         entries.append(Entry(SUPPRESSING, symbol="triangle-down"))
+    if LISTED in frame:
+        entries.append(Entry(RINGED, symbol="circle-open"))
     # Panels stay in one row: with many of them they are smaller.
     legend = Legend(entries).size()
     widest, wide = (WIDEST, _WIDE) if marks == MARKED else (_PAGE, _PAGE_WIDE)
@@ -129,6 +147,7 @@ def overlap_grid(
             *(cells.hatching(hatched[inks == ink], name=UNDECIDED, ink=ink) for ink in sorted({HATCH, *inks})),
             cells.letters(rows, symbols) if name == ALL else None,
             cells.symbols(rows[rows["suppresses"]], name=SUPPRESSING, symbol="triangle-down", share=0.35),
+            rings(cells, rows),
         ]
         panels.append(Panel(name, [cells.plot(traces)], notes=count_notes(rows, overlap)))
     elsewhere = (frame["hatched"] & (frame["n_categories"] > 0)).any()

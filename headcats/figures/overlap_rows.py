@@ -4,17 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.base.errors import DataError
 from headcats.categories.outcome import IN, NOT_JUDGED, OUT, UNDECIDED, outcomes
 from headcats.figures.colours import MOST_CATEGORIES, NO_CATEGORY, Palette, category_colours, named_palette
+from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS, head_rows, require
 from headcats.results.descriptors import DESCRIPTORS
 from headcats.results.head_axes import KV_HEAD, noun, unit_of
 
 ALL = "All Categories"
+LISTED, RINGED = "listed", "In the list"
 GRID = ("layer", "head")
 _VARIABLES = {
     **dict.fromkeys(("n_categories", "set"), GRID),
@@ -46,7 +49,9 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     inside = (overlap["member"] == 1).transpose(*GRID, "category").to_numpy().reshape(-1, len(names))
     sets = {"set": overlap["set"].astype(str), "n_categories": overlap["n_categories"].astype(int)}
     described = {
-        name: overlap[name] for name in DESCRIPTORS if name in overlap and set(overlap[name].dims) == set(GRID)
+        name: overlap[name]
+        for name in (*DESCRIPTORS, LISTED)
+        if name in overlap and set(overlap[name].dims) == set(GRID)
     }
     exists, undecided = (table.any("category") for table in (overlap["effect"].notnull(), overlap["undecided"]))
     heads = head_rows(overlap, sets | described | {"hatched": undecided.astype(bool), "exists": exists})
@@ -107,6 +112,12 @@ def _marked(marks: dict[str, pd.Series], separator: str) -> pd.Series:
     names = np.array([escaped(name) for name in marks])
     by_head = np.stack([mark.to_numpy(dtype=bool) for mark in marks.values()], axis=1)
     return pd.Series([separator.join(names[marked]) for marked in by_head])
+
+
+def rings(cells: Cells, rows: pd.DataFrame) -> go.Scatter | None:
+    """Rings on the heads that a list names; None without a list."""
+    listed = rows[rows[LISTED]] if LISTED in rows else rows[:0]
+    return cells.symbols(listed, name=RINGED, symbol="circle-open", share=0.75, least=5, line={"width": 2})
 
 
 def count_notes(rows: pd.DataFrame, overlap: xr.Dataset) -> list[str]:

@@ -1,6 +1,7 @@
 """Attention heads and their names."""
 
 import re
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -52,3 +53,13 @@ class Head(NamedTuple):
             f"Expected a head as 'L9H6', '9.6', hc.Head(9, 6) or (9, 6): layer, then head, from 0; got {head!r}"
             f"{', which is a group of heads: name its heads' if is_group else ''}."
         )
+
+
+def distinct(heads: Any, find: Callable[[Any], Head] = Head.parse) -> list[Head]:
+    """Heads of a list, each found by `find`; a DataError for no list, for none, and for one that is named twice."""
+    if isinstance(heads, str | Head) or not len(heads):
+        raise DataError(f"Expected a list of at least one head, such as ['L9H6']; got {heads!r}.")
+    found = list(map(find, heads))
+    if twice := next((head for head in found if found.count(head) > 1), None):
+        raise DataError(f"Head {twice} is named twice; name each once.")
+    return found

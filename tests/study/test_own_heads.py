@@ -1,0 +1,172 @@
+"""Heads that the user names: their joint effect against plain hooks, beside random sets, and the fewest that do it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from architectures import head_edits, hf_architecture, plain_logits, plain_z, tiny_bridge
+from batches import numbers
+from for_each import for_each
+from toys import random_tokens
+
+import headcats as hc
+from headcats.base.errors import DataError, HeadcatsError, OptionError
+from headcats.models.head import Head
+from headcats.prompts.batch import PromptBatch
+
+ARCHITECTURES = ["gpt2", "gemma2", "gpt_oss", "neox", "granite", "mixtral", "falcon", "llama", "bloom", "qwen3"]
+HEADS = ["L0H1", "L1H3", "L2H0"]
+SUITE = ["plural", "antonym", "past_tense"]
+
+
+def solved_batch(name: str, *, n: int = 6) -> PromptBatch:
+    """Random prompts whose answers are what the model says more of after the clean one than after the corrupted one."""
+    twin, clean, corrupted = hf_architecture(name), random_tokens(n, 7, seed=1), random_tokens(n, 7, seed=2)
+    more = (plain_logits(twin, clean) - plain_logits(twin, corrupted)).reshape(
+        n, -1, *plain_logits(twin, clean).shape[2:]
+    )
+    more = more[:, -1] if more.ndim == 3 else more
+    return PromptBatch.from_tokens(clean, corrupted, more.argmax(-1), more.argmin(-1))
+
+
+@pytest.mark.both_versions
+@pytest.mark.filterwarnings("ignore::headcats.base.errors.ModelWarning")  # a hooked path is as good here
+@for_each("name", ARCHITECTURES)
+@pytest.mark.parametrize("method", ["mean_ablation@last", "zero_ablation@all"])
+def test_the_joint_effect_is_that_of_plain_hooks(name: str, method: str) -> None:
+    batch, twin = solved_batch(name), hf_architecture(name)
+    table = hc.ablate(tiny_bridge(name), batch, heads=HEADS, method=method, n_random=3)
+    z = plain_z(twin, batch.clean)
+    values = {layer: z[layer].mean(0, keepdim=True).expand_as(z[layer]) for layer in z}
+    if method.startswith("zero"):
+        values = {layer: torch.zeros_like(z[layer]) for layer in z}
+    pairs = [tuple(Head.parse(head)) for head in HEADS]
+    where = [-1] if method.endswith("last") else slice(None)
+    edited, clean, corrupted = (
+        numbers(logits, batch)[0]
+        for logits in (
+            plain_logits(twin, batch.clean, edits=head_edits(pairs, values, where)),
+            plain_logits(twin, batch.clean),
+            plain_logits(twin, batch.corrupted),
+        )
+    )
+    assert abs(float(table.raw[0]) - (clean - edited).mean()) < 1e-5
+    assert abs(float(table.effect[0]) - (clean - edited).mean() / (clean - corrupted).mean()) < 1e-5
+    assert float(table.low[0]) < float(table.effect[0]) < float(table.high[0])
+    for names in table["heads"].values.tolist():
+        drawn = [Head.parse(head) for head in names.split("+")]
+        assert sorted(head.layer for head in drawn) == [0, 1, 2]
+        assert not {*map(str, drawn)} & {*HEADS}
+    larger = (table.random[0] >= table.effect[0]).sum()
+    assert float(table.p_value[0]) == pytest.approx(float(1 + larger) / 4)
+
+
+def test_a_suite_takes_the_prompts_and_the_reference_of_a_run() -> None:
+    options: dict[str, Any] = {"tasks": ["plural", "antonym"], "n_prompts": 8}
+    table = hc.ablate("mini", SUITE, heads=["L3H1"], n_random=0, **options)
+    scores = hc.score(hc.run("mini", suite=SUITE, methods=["mean_ablation"], **options)).effect.sel(layer=3, head=1)
+    assert table["task"].values.tolist() == ["plural", "antonym"]
+    assert np.abs(table.effect.values - scores.sel(task=table["task"].values).values).max() < 1e-5
+    assert table.random.shape == (2, 0)
+    assert table.p_value.isnull().all()
+
+
+def test_the_smallest_set_is_chosen_on_one_half_and_judged_on_the_other() -> None:
+    options: dict[str, Any] = {"tasks": ["plural"], "n_prompts": 24, "method": "mean_ablation@last"}
+    pool = [f"L{layer}H{head}" for layer in (1, 2, 4) for head in range(3)]
+    found = hc.smallest_set("mini", SUITE, heads=pool, share=0.5, **options)
+    assert set(found["head"].values) <= set(pool)
+    assert found.attrs["size"] == int((found.share >= 0.5).values.argmax()) + 1
+    assert found.attrs["heads"].split("+") == found["head"].values[: found.attrs["size"]].tolist()
+    assert (found.low <= found.share).all()
+    assert (found.share <= found.high).all()
+    whole = hc.smallest_set("mini", SUITE, heads=found["head"].values.tolist(), share=1.0, **options)
+    assert whole["head"].values[0] == found["head"].values[0]
+    other = hc.smallest_set("mini", SUITE, heads=pool, share=0.5, seed=1, **options)
+    assert not np.allclose(other.share[0], found.share[0])  # other halves
+
+
+@for_each(
+    "change,message",
+    [
+        ({"heads": []}, "at least one head"),
+        ({"heads": "L0H1"}, "a list"),
+        ({"heads": ["L0H1", "0.1"]}, "L0H1 is named twice"),
+        ({"heads": ["L9H0"]}, "no head L9H0"),
+        ({"method": "function_vector"}, "does not replace|Unknown"),
+        ({"tasks": ["plural"]}, "tasks"),
+        ({"n_random": -1}, "n_random"),
+    ],
+)
+def test_wrong_heads_and_methods_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(HeadcatsError, match=message):
+        hc.ablate(tiny_bridge("gpt2"), solved_batch("gpt2"), **{"heads": ["L0H1"], **change})
+
+
+def test_what_cannot_be_measured_is_refused() -> None:
+    batch = solved_batch("gpt2")
+    swapped = PromptBatch.from_tokens(batch.corrupted, batch.clean, batch.answer, batch.distractor)
+    with pytest.raises(DataError, match="no clear gap"):
+        hc.ablate(tiny_bridge("gpt2"), swapped, heads=HEADS)
+    with pytest.raises(DataError, match="two halves"):
+        hc.smallest_set(tiny_bridge("gpt2"), solved_batch("gpt2", n=3))
+    with pytest.raises(OptionError, match="share"):
+        hc.smallest_set(tiny_bridge("gpt2"), batch, share=0)
+    with pytest.raises(OptionError, match="reference"):
+        hc.ablate("mini", SUITE, heads=HEADS, reference=batch)
+    everything = [(layer, head) for layer in range(3) for head in range(4)]
+    assert hc.ablate(tiny_bridge("gpt2"), batch, heads=everything, n_random=5).random.shape == (1, 0)
+
+
+LISTS = {
+    "names.txt": "L9H6\n10.0, L9H9\n",
+    "names.json": ["L9H6", [10, 0], "9.9"],
+    "vectors.json": [[9, 6, 0.9], [10, 0, 0.8], [9, 9, 0.7]],
+    "retrieval.json": {"9-6": [1.0, 0.8], "10-0": [0.8], "9-9": [0.7]},
+    "graph.json": {
+        "nodes": {
+            "a9.h6": {"score": 3}, "m0": {"score": 9}, "a10.h0": {"score": 2}, "a9.h9": {"score": 1, "in_graph": True},
+            "a0.h0": {"score": 8, "in_graph": False},
+        },
+        "edges": {},
+    },
+    "mine.json": {"model": "gpt2", "heads": {"L9H6": 0.9, "L10H0": 0.8, "9.9": 0.7}},
+    "table.csv": "layer,head,score\n9,9,0.1\n9,6,0.9\n10,0,0.5\n",
+}  # fmt: skip
+
+
+@for_each("name", list(LISTS))
+def test_published_lists_of_heads(tmp_path: Path, name: str) -> None:
+    content = LISTS[name]
+    (tmp_path / name).write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    assert list(map(str, hc.heads(tmp_path / name))) == ["L9H6", "L10H0", "L9H9"]
+    assert hc.heads(tmp_path / name, n=1) == [Head(9, 6)]
+    if name not in ("names.txt", "names.json"):
+        assert len(hc.heads(tmp_path / name, least=0.5)) in (2, 3)
+        assert len(hc.heads(tmp_path / name, least=99)) == 0
+
+
+@for_each(
+    "content,message",
+    [
+        ("[]", "holds no head"),
+        ('{"a": 1}', "holds no head"),
+        ('["L9H6", "9.6"]', "L9H6 is named twice"),
+        ('["head"]', "Expected a head"),
+        ("", "holds no head"),
+    ],
+)
+def test_a_file_without_heads_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "a.json").write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        hc.heads(tmp_path / "a.json")
+    with pytest.raises(HeadcatsError):
+        hc.heads(tmp_path / "none.json")
+    (tmp_path / "names.json").write_text('["L9H6"]', encoding="utf-8")
+    with pytest.raises(OptionError, match="no scores"):
+        hc.heads(tmp_path / "names.json", least=1)
+    with pytest.raises(OptionError, match="n must"):
+        hc.heads(tmp_path / "names.json", n=0)
