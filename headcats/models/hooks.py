@@ -50,7 +50,17 @@ def model_class(model: Any) -> ModelClass:
 
 def hook_z(layer: int) -> str:
     """Name of the hook at the head outputs of `layer`, before the output projection."""
-    return f"blocks.{layer}.attn.hook_z"
+    return hook_at(layer, "z")
+
+
+def hook_at(layer: int, what: str) -> str:
+    """Name of the hook at a part of the heads of `layer`: "z", "q", "k", "v" or "pattern"."""
+    return f"blocks.{layer}.attn.hook_{what}"
+
+
+def by_position(value: Tensor, what: str) -> Tensor:
+    """A part of heads as `[prompt, pos, head, ...]`: a pattern `[prompt, head, pos, key]` is turned, or turned back."""
+    return value.transpose(1, 2) if what == "pattern" else value
 
 
 def hook_before(layer: int) -> str:
@@ -190,15 +200,16 @@ def keeping(captured: dict[Any, Tensor], key: Any, part: Callable[[Tensor], Tens
     return keep
 
 
-def capturing_z(layers: Iterable[int], *, first: int) -> tuple[dict[str, Edit], dict[int, Tensor]]:
-    """Hooks that keep z of some layers, from position `first` on, in the dictionary."""
+def capturing_z(layers: Iterable[int], *, first: int, what: str = "z") -> tuple[dict[str, Edit], dict[int, Tensor]]:
+    """Hooks that keep z of some layers, or another part of their heads, from position `first` on, in the dictionary."""
     captured: dict[int, Tensor] = {}
 
-    def keep(layer: int, z: Tensor) -> Tensor:
+    def keep(layer: int, value: Tensor) -> Tensor:
+        z = by_position(value, what)
         captured[layer] = z.detach() if first == 0 else z.detach()[:, first:].clone()
-        return z
+        return value
 
-    return {hook_z(layer): functools.partial(keep, layer) for layer in layers}, captured
+    return {hook_at(layer, what): functools.partial(keep, layer) for layer in layers}, captured
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 import xarray as xr
-from torch import Tensor
 
 from headcats.base.errors import DataError, ModelWarning, OptionError
 from headcats.base.registry import lookup
@@ -19,7 +18,6 @@ from headcats.prompts.batch_checks import check_fits
 from headcats.results.block_schema import mark_noise
 from headcats.results.head_axes import HEAD, unit_attrs
 from headcats.sweeps.engine import EACH, in_the_middle, measure_positions, measure_sets, measured_noise, swept_sets
-from headcats.sweeps.given_runs import take_given
 from headcats.sweeps.intervention import Change, Intervention
 from headcats.sweeps.labels import labelled, position_names, provenance
 from headcats.sweeps.paths import Choice, check_path, choose
@@ -39,8 +37,6 @@ def sweep(
     path: str = "auto",
     reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
     memory: str | int | None = None,
-    clean: tuple[Tensor, Any] | None = None,
-    corrupted: tuple[Tensor, Any] | None = None,
 ) -> xr.Dataset:
     """Intervene on every head, one at a time, or on every group of heads, and measure every prompt.
 
@@ -65,10 +61,6 @@ def sweep(
             batch's clean prompts at the same position, and `resample_ablation` and `other_item_patch` another prompt of
             the batch.
         memory: Limit beside the model's weights, such as "4GB" or a number of bytes; None takes half of what is free.
-        clean: What `model.run_with_cache(batch.clean)` of TransformerLens returned, logits and cache, so that the run
-            is not made again. Answers must be single tokens.
-        corrupted: The same of the corrupted prompts. The run that is edited is made once more for a fast path, whose
-            logits have to be the given ones.
 
     Returns:
         `patched (metric, prompt, layer, head)`, with "each" position `patched (metric, prompt, position, layer, head)`,
@@ -85,8 +77,8 @@ def sweep(
         UnknownNameError: Unknown method, metric, unit or path.
         OptionError: Groups of a model whose heads share nothing; a function that is no metric, or gives anything but
             one real number per row.
-        DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align, prompts
-            without the second corruption that the method reads, or logits and caches of other prompts.
+        DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align, or
+            prompts without the second corruption that the method reads.
         ModelError: NaN in the weights, active dropout, a hook that does not fire.
 
     Example:
@@ -107,7 +99,6 @@ def sweep(
     intervention = find_intervention(method)
     runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
     check_second(intervention, batch)
-    take_given(runs, clean=clean, corrupted=corrupted)
     used = given_reference(reference, batch)
     ds = sweep_runs(runs, intervention, metrics=metrics, positions=positions, unit=unit, path=path, reference=used)
     return ds.assign_attrs(task=batch.task) if batch.task else ds
@@ -128,6 +119,7 @@ def sweep_runs(
 
     Prompts without a second corruption are patched with their own corrupted run: the caller leaves them out.
     """
+    runs = runs.keeping(intervention.what)
     model, cells = runs.model, swept_sets(runs.model, unit)
     sets = list(cells.values())
     used_positions = positions or intervention.positions
@@ -193,6 +185,7 @@ def announce(runs: BaseRuns, intervention: Intervention, *, positions: str, path
 
 
 def _announced(runs: BaseRuns, intervention: Intervention, change: Change, path: str, *, first: int) -> Choice:
+    path = path if intervention.what == "z" else "hooked"
     choice = choose(runs.model, runs.base_run(intervention.base).continued, change=change, path=path)
     expect(runs, intervention, first=first, replays=choice.path != "hooked")
     return choice

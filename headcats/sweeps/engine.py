@@ -99,7 +99,7 @@ def _parts(
     if choice.path == "hooked":
         for start in range(0, len(run.continued), size):
             prompts = slice(start, start + size)
-            yield prompts, of_prompts(prompts, partial(hooked, run.model, run.continued.select(prompts)))
+            yield prompts, of_prompts(prompts, partial(hooked, run.model, run.continued.select(prompts), what=run.what))
         return
     for prompts, recording in run.recordings(replacements.change.first):
         yield prompts, of_prompts(prompts, partial(replayed, recording, n_layers=run.model.n_layers))

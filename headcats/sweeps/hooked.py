@@ -13,7 +13,8 @@ from headcats.metrics.definition import Metrics, Targets, measure, reads_vocabul
 from headcats.metrics.rest import Rest, Scores, logit_scores, rest_of_scores
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
-from headcats.models.hooks import Edit, hook_z
+from headcats.models.head import Head
+from headcats.models.hooks import Edit, by_position, hook_at
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.memory import readouts
 from headcats.sweeps.tree import HeadSet
@@ -29,13 +30,14 @@ def hooked(
     mask: Bool[Tensor, "prompt pos"],
     names: Metrics,
     targets: Targets,
+    what: str = "z",
 ) -> Float[Tensor, "metric prompt set"]:
     """Metrics of one forward pass in which a row is a prompt and what follows it, with one of the sets replaced.
 
     An empty set gives the unpatched run. `new_z` gives a layer's new z of all heads at as many last positions as
-    `mask`.
+    `mask`; `what` is the part of heads that is replaced.
     """
-    logits = hooked_logits(model, continued, sets, new_z, mask)
+    logits = hooked_logits(model, continued, sets, new_z, mask, what)
     rest = rest_of_rows(continued, logits[:, 1:], ranked=reads_vocabulary(names))
     first = logits[:, 0].unflatten(0, (len(sets), -1, len(continued)))[:, 0].flatten(0, 1)
     values = measure(names, first, targets, rest=rest, of=torch.arange(len(continued)).repeat(len(sets)))
@@ -48,12 +50,23 @@ def hooked_logits(
     sets: Sequence[HeadSet],
     new_z: Callable[[int], Z],
     mask: Bool[Tensor, "prompt pos"],
+    what: str = "z",
 ) -> Float[Tensor, "set_row read d_vocab"]:
     """Logits of that pass where they are read: at the last position of the prompts and those after it."""
-    edits = head_edits(sets, new_z, mask, continued)
-    hooks = {hook_z(layer): edit for layer, edit in edits.items()}
+    # Where heads share keys and values, one stands for several of them.
+    places = [
+        tuple(Head(layer, head * new_z(layer).shape[2] // model.n_heads[layer]) for layer, head in heads)
+        for heads in (sets if what in ("k", "v") else ())
+    ]
+    edits = head_edits(places or sets, new_z, mask, continued)
+    hooks = {hook_at(layer, what): turned(edit, what) for layer, edit in edits.items()}
     with torch.no_grad():
         return model.forward_last(continued.rows.repeat(len(sets), 1), continued.steps + 1, hooks=hooks)
+
+
+def turned(edit: Edit, what: str) -> Edit:
+    """An edit of `[prompt, pos, head, ...]` as one of the hook's own order."""
+    return lambda value: by_position(edit(by_position(value, what)), what)
 
 
 def head_edits(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Z = Float[Tensor, "prompt pos head d_head"]
 Base = Literal["clean", "corrupted"]
+What = Literal["z", "q", "k", "v", "pattern"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class Intervention:
             have the same, as when one z replaces the other. Nothing before the first differing token is computed then.
         uses_second: Whether the replacement reads the second corruption (`second`); every prompt must have one then.
         unprocessed: Whether what it removes depends on weight processing, so that processed weights need a warning.
+        what: What is replaced of a head: its output "z"; its query "q", key "k" or value "v" (heads that share keys and
+            values share these); or its "pattern", `[prompt, pos, head, key]` after the softmax. All but z take one
+            ordinary forward pass per head (path "hooked") and no reference prompts.
 
     Raises:
         OptionError: Another base, no positions, or a replacement that cannot be called.
@@ -61,12 +65,19 @@ class Intervention:
     keeps_agreement: bool = False
     uses_second: bool = False
     unprocessed: bool = False
+    what: What = "z"
 
     def __post_init__(self) -> None:
         check_name("method", self.name)
         if self.base not in ("clean", "corrupted"):
             raise OptionError(
                 f"The base of intervention {self.name!r} must be 'clean' or 'corrupted'; got {self.base!r}."
+            )
+        if self.what not in get_args(What):
+            raise OptionError(f"`what` of {self.name!r} must be one of {', '.join(get_args(What))}; got {self.what!r}.")
+        if self.what != "z" and self.uses_reference:
+            raise OptionError(
+                f"Intervention {self.name!r}: means and samples of reference prompts are those of z alone."
             )
         if not callable(self.replacement):
             raise OptionError(

@@ -75,7 +75,7 @@ def joint_sweep(
         As the method's: `hc.methods.denoising_patch` and the others name their papers.
     """
     intervention = find_intervention(method)
-    runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
+    runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory).keeping(intervention.what)
     check_second(intervention, batch)
     ordered = [_heads(runs.model, heads) for heads in sets]
     sorted_sets: list[HeadSet] = [tuple(sorted(heads)) for heads in ordered]

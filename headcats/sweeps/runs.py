@@ -34,8 +34,8 @@ class Run:
     one forward pass; what is asked for later takes another one.
     """
 
-    def __init__(self, model: HookedModel, continued: Continued, *, budget: int) -> None:
-        self.model, self.continued, self._budget = model, continued, budget
+    def __init__(self, model: HookedModel, continued: Continued, *, budget: int, what: str = "z") -> None:
+        self.model, self.continued, self._budget, self.what = model, continued, budget, what
         self._first = continued.length - 1
         self._records = self._replays = False
         self._done: Unpatched | None = None
@@ -95,7 +95,7 @@ class Run:
     @torch.no_grad()
     def _captured(self, prompts: slice) -> "Unpatched":
         continued = self.continued.select(prompts)
-        hooks, z = capturing_z(self.model.layers, first=self._first)
+        hooks, z = capturing_z(self.model.layers, first=self._first, what=self.what)
         logits = self.model.forward_last(continued.rows, continued.steps + 1, hooks=hooks)
         return Unpatched(
             logits[: len(continued), 0],
@@ -131,13 +131,27 @@ class Run:
 
 
 class BaseRuns:
-    """Clean, corrupted and second runs of one batch, in `budget` bytes beside the model's weights."""
+    """Clean, corrupted and second runs of one batch, in `budget` bytes beside the model's weights.
 
-    def __init__(self, model: HookedModel, batch: PromptBatch, *, limit: str | int | None = None) -> None:
-        self.model, self.batch, self.limit = model, batch, limit
+    What they keep of every head is z, or `what` else an intervention replaces.
+    """
+
+    def __init__(
+        self, model: HookedModel, batch: PromptBatch, *, limit: str | int | None = None, what: str = "z"
+    ) -> None:
+        self.model, self.batch, self.limit, self.what = model, batch, limit, what
         self.budget = budget(limit, *model.devices)
-        self.clean = Run(model, batch.continued("clean"), budget=self.budget)
-        self.corrupted = Run(model, batch.continued("corrupted"), budget=self.budget)
+        self.clean = Run(model, batch.continued("clean"), budget=self.budget, what=what)
+        self.corrupted = Run(model, batch.continued("corrupted"), budget=self.budget, what=what)
+
+    def keeping(self, what: str) -> "BaseRuns":
+        """Runs of the same prompts that keep this part of every head."""
+        if what == "pattern" and self.clean.continued.steps:
+            raise DataError(
+                "Patterns are replaced where answers are one token: of longer ones they have another size behind each "
+                "answer. Score first tokens alone, or answers of one token (answers='single')."
+            )
+        return self if what == self.what else BaseRuns(self.model, self.batch, limit=self.limit, what=what)
 
     @cached_property
     def second(self) -> Run:
@@ -147,7 +161,7 @@ class BaseRuns:
                 "No prompt of this batch has a second corruption. Give one: "
                 "hc.PromptBatch.from_tokens(..., second=...)."
             )
-        return Run(self.model, self.batch.continued("second"), budget=self.budget)
+        return Run(self.model, self.batch.continued("second"), budget=self.budget, what=self.what)
 
     def base_run(self, base: str) -> Run:
         """The clean or the corrupted run, by name."""
@@ -155,7 +169,7 @@ class BaseRuns:
 
     def select(self, prompts: list[int]) -> "BaseRuns":
         """Runs, not made yet, of some of the prompts."""
-        return BaseRuns(self.model, self.batch.select(prompts), limit=self.limit)
+        return BaseRuns(self.model, self.batch.select(prompts), limit=self.limit, what=self.what)
 
     @cached_property
     def targets(self) -> Targets:

@@ -135,6 +135,8 @@ class Replacements:
     def _checked(self, layer: int, new: Any) -> Z:
         model, owner = self.runs.model, f"The replacement of {self.intervention.name!r}"
         expected = (*self.mask.shape, model.n_heads[layer], model.d_head[layer])
+        if self.runs.what != "z":
+            expected = (*self.mask.shape, *self.runs.base_run(self.intervention.base).z(layer, first=0).shape[2:])
         if not isinstance(new, Tensor) or tuple(new.shape) != expected or new.is_complex():
             came = f"shape {tuple(new.shape)}, {new.dtype}" if isinstance(new, Tensor) else f"a {type(new).__name__}"
             raise ModelError(f"{owner} must give a tensor of z's shape {expected}; got {came}.")

@@ -30,6 +30,7 @@ def causal_method(
     references: tuple[str, ...] = (),
     keeps_agreement: bool = False,
     uses_second: bool = False,
+    what: str = "z",
     declares: Declaration | None = None,
 ) -> "Callable[[Callable[[Sources], Tensor]], CausalMethod]":
     """Decorator: turn `replacement(sources) -> z` into a registered causal method of the function's name.
@@ -41,6 +42,7 @@ def causal_method(
             "other_items"), the default first; empty for none.
         keeps_agreement: See `Intervention`.
         uses_second: See `Intervention`.
+        what: See `Intervention`.
         declares: What else the method declares; its name, its strength (the effect) and its cost are filled in.
 
     Returns:
@@ -78,6 +80,7 @@ def causal_method(
             positions=positions,
             keeps_agreement=keeps_agreement,
             uses_second=uses_second,
+            what=what,
         )
         return register("method", method.name, method)
 
