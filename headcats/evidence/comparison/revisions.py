@@ -289,6 +289,8 @@ def _tasks_of_both(table: xr.Dataset, category: str, *revisions: str) -> list[st
 
 def _same_prompts(task: str, first: RunResults, second: RunResults, label: Label) -> bool:
     hashes = [run.manifest.tasks[task].prompt_hash for run in (first, second)]
+    if hashes[0] is None or hashes[0] != hashes[1]:
+        return False
     # A method may have left some of them out.
     keys = [run.block(task, str(label))["key"].values.tolist() for run in (first, second)]
-    return hashes[0] is not None and hashes[0] == hashes[1] and keys[0] == keys[1]
+    return bool(keys[0] == keys[1])

@@ -4,7 +4,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
@@ -76,6 +76,17 @@ class Runs(Mapping[str, RunResults]):
             )
             for model, point in zip(models, points, strict=True)
         )
+
+    def as_tuned(self) -> "Runs | None":
+        """Two runs of different models of one shape as a base and what was made of it, in this order; None for others.
+
+        Nothing else says that heads of the same name are the same head.
+        """
+        models = [run.manifest_or_empty.model for run in self.values()]
+        shapes = {(model.layers, model.heads, model.n_layers, model.d_model) for model in models}
+        if len(self) != 2 or self.corresponds or len(shapes) > 1 or not models[0].layers:
+            return None
+        return replace(self, model=" and ".join(dict.fromkeys(model.name for model in models)))
 
     @cached_property
     def differences(self) -> dict[str, list[Any]]:

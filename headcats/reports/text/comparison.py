@@ -13,6 +13,9 @@ from headcats.reports.text.maps import pairwise
 from headcats.results.finding import Finding, Short, Table, first_names, line, number_text, paragraph, table
 from headcats.results.head_axes import cell_name, unit_of
 
+MOVES = "moves"
+"""Column whose text in a row, `MOVES_MARK`, the page's filter looks for."""
+MOVES_MARK = "↔ moves"
 NAMED_TASKS = 5  # more tasks are counted, not named
 _HEADLINE = 3  # so many heads that move are named in the headline; more are counted
 
@@ -180,6 +183,22 @@ def _tested(changes: xr.Dataset | None, category: str, shape: tuple[int, ...]) -
     cell = changes.sel(category=category).transpose("revision", "layer", "head", ...)
     is_tested = (cell["change"] != 0) & cell["difference_p"].notnull()
     return np.stack([is_tested.sum("revision").to_numpy(), cell["change_found"].sum("revision").to_numpy()])
+
+
+def membership_table(rows: Sequence[Membership], names: Sequence[str], *, method: str) -> Table:
+    """List heads with their category, and effect, verdict and certainty in every run, by name."""
+    has_unsure = any(each.moves for each in rows)
+    cells = [
+        [
+            each.head,
+            each.category,
+            *(effect_text(each, name) for name in names),
+            *([MOVES_MARK if each.moves else "", how_sure(each)] if has_unsure else []),
+        ]
+        for each in rows
+    ]
+    columns = ["head", "category", *names, *([MOVES, "how sure"] if has_unsure else [])]
+    return table("several.heads", columns, cells, numeric=list(names), method=method)
 
 
 def effect_text(each: Membership, name: str) -> str:

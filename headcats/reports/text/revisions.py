@@ -6,15 +6,28 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from headcats.evidence.comparison.revisions import NOT_RUN
 from headcats.reports.text.answer import approximated
-from headcats.results.finding import Finding, Short, first_names, item, line, note, number_text, table
+from headcats.results.finding import (
+    Finding,
+    Short,
+    Table,
+    first_names,
+    interval_text,
+    item,
+    line,
+    note,
+    number_text,
+    table,
+)
 from headcats.results.visible import shortened
 
 NAMED = 8
 """Heads or tasks that are named before the rest is counted."""
+_DIFFERING = 20
 _LONGEST_NAME = 16
 """Characters of a revision that a heading names."""
 
@@ -67,6 +80,31 @@ def changes_finding(course: xr.Dataset) -> Finding:
     found, calls = course["difference_q"] <= course.attrs["alpha"], course["change"] != 0
     of_calls = int(course["change_found"].sum())
     return line("revisions.found", found=int(found.sum()), calls=int(calls.sum()), of_calls=of_calls)
+
+
+def effect_changes(course: xr.Dataset) -> pd.DataFrame:
+    """Heads and categories whose mean effect differs at the last revision, the largest difference first."""
+    last = course.isel(revision=-1)[["difference", "difference_low", "difference_high", "difference_q"]]
+    frame = last.reset_coords(drop=True).to_dataframe().reset_index()
+    frame = frame.rename(columns=lambda name: name.removeprefix("difference_"))
+    frame = frame[frame["q"] <= course.attrs["alpha"]]
+    return frame.sort_values("difference", key=np.abs, ascending=False, kind="stable")
+
+
+def differing_finding(differing: pd.DataFrame, course: xr.Dataset) -> Finding:
+    """Count heads and categories whose mean effect differs."""
+    tests = int(course["difference_p"].notnull().sum())
+    return line("revisions.effects", n=len(differing), tests=tests, alpha=course.attrs["alpha"])
+
+
+def differing_table(differing: pd.DataFrame) -> Table:
+    """List the largest differences of effects."""
+    rows = [
+        [f"L{row.layer}H{row.head}", row.category, number_text(row.difference, 3), interval_text(row.low, row.high)]
+        for row in differing.head(_DIFFERING).itertuples()
+    ]
+    columns = ["head", "category", "difference", "95 % interval"]
+    return table("revisions.differing", columns, rows, numeric=columns[2:])
 
 
 def other_prompts(course: xr.Dataset) -> Iterator[Finding]:

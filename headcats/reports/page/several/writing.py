@@ -19,10 +19,10 @@ from headcats.reports.page.parts import Code, Drawn, Heading, Link, Part, Tab, s
 from headcats.reports.page.several.compared import Compared, compare_runs
 from headcats.reports.page.several.first_screen import first_screen
 from headcats.reports.text.agreement import agreement_findings, replicate_findings
-from headcats.reports.text.comparison import Membership, effect_text, how_sure, plan_findings
+from headcats.reports.text.comparison import membership_table, plan_findings
 from headcats.reports.text.revisions import revision_findings
 from headcats.results.block_files import slug
-from headcats.results.finding import Table, first_names, line, note, table
+from headcats.results.finding import first_names, line, note
 from headcats.results.sources import is_bundled
 from headcats.results.whole_file import write_whole
 
@@ -30,9 +30,6 @@ _log = logging.getLogger("headcats")
 _NAMED = 2
 """Runs that the name of the file and the title hold before the others are counted."""
 _TITLES = {"side_by_side_heads": "Heads", "training": "Over training"}
-MOVES = "moves"
-"""Column whose text in a row, `MOVES_MARK`, the page's filter looks for."""
-MOVES_MARK = "↔ moves"
 _MOST = 2000
 """Rows of a table."""
 
@@ -107,25 +104,9 @@ def side_by_side_heads(compared: Compared) -> Iterator[Part]:
     """One row per head and category, with a column per run."""
     yield line("several.heads_meaning")
     if rows := compared.memberships:
-        yield _heads(compared, rows[:_MOST])
+        yield membership_table(rows[:_MOST], list(compared.maps), method=compared.name)
         if len(rows) > _MOST:
             yield line("several.more_rows", n=len(rows) - _MOST)
-
-
-def _heads(compared: Compared, rows: Sequence[Membership]) -> Table:
-    names = list(compared.maps)
-    has_unsure = any(each.moves for each in rows)
-    cells = [
-        [
-            each.head,
-            each.category,
-            *(effect_text(each, name) for name in names),
-            *([MOVES_MARK if each.moves else "", how_sure(each)] if has_unsure else []),
-        ]
-        for each in rows
-    ]
-    columns = ["head", "category", *names, *([MOVES, "how sure"] if has_unsure else [])]
-    return table("several.heads", columns, cells, numeric=names, method=compared.name)
 
 
 @section("Agreement")
