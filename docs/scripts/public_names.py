@@ -26,6 +26,7 @@ NAMESPACES: dict[str, registry.Kind | None] = {
     "papers.function_probe": None,
     "papers.token_probe": None,
     "papers.function_vector": None,
+    "papers.retrieval_head": None,
     "metrics": "metric",
     "rules": "rule",
     "figures": "figure",

@@ -5,4 +5,5 @@ from . import function_probe as function_probe
 from . import function_vector as function_vector
 from . import head_gating as head_gating
 from . import ov_relation as ov_relation
+from . import retrieval_head as retrieval_head
 from . import token_probe as token_probe

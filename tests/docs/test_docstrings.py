@@ -23,9 +23,10 @@ WITHOUT_A_SOURCE = {
     "figures.data", "figures.figure", "figures.head_grid", "figures.head_tasks",
     "figures.write", "load", "load_model",
     "make_suite", "methods.AnsweredText", "methods.Declaration", "methods.Selection",
-    "methods.Strength", "methods.add_preset", "methods.declare", "methods.preset", "methods.task_texts",
+    "methods.Strength", "methods.add_preset", "methods.declare", "methods.preset", "papers.head_gating.task_texts",
     "metrics.Rest", "metrics.Targets", "metrics.metric", "push", "report", "rules.Cutoffs", "rules.Rule",
-    "rules.rule", "run", "run_series", "suite", "save_attention", "suite_blocks", "task", "task_prompts",
+    "rules.rule", "run", "run_series", "suite", "save_attention", "smallest_set", "suite_blocks", "task",
+    "task_prompts",
 }  # fmt: skip
 # Nothing that fits their types is refused.
 WITHOUT_ERRORS = {
