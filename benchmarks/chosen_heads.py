@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         least = {name: min(least[name], seconds(work)) for name, work in measured.items()}
     forward = least["one forward pass"]
     print(
-        f"{len(heads)} heads, {chosen.prompts} prompts of {chosen.tokens} tokens; one forward pass takes {forward:.2f} s"
+        f"{N_HEADS} heads, {chosen.prompts} prompts of {chosen.tokens} tokens; one forward pass takes {forward:.2f} s"
     )
     for positions in POSITIONS:
         whole, more = least[f"{positions} 0"], least[f"{positions} {N_RANDOM}"]

@@ -34,7 +34,7 @@ from .scale.resources import plan as plan
 from .study.own_heads import ablate as ablate, smallest_set as smallest_set
 from .study.prompts_of_task import task_prompts as task_prompts
 from .study.runner import run as run
-from .study.series_run import run_series as run_series
+from .scale.series_run import run_series as run_series
 from .sweeps.batch_sweep import sweep as sweep
 from .sweeps.intervention import Intervention as Intervention
 from .tasks.definition import Task as Task, task as task

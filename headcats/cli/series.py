@@ -24,8 +24,8 @@ def run_revisions(options: Mapping[str, Any], folder: Path, *, answer: Answer) -
     """Score the revisions that the options name, and write the page of the series and that of each."""
     if "revision" in options:
         raise OptionError("--revision names one revision and --revisions several: leave out one of the two.")
+    from headcats.scale.series_run import run_series
     from headcats.study.loading import checked_options
-    from headcats.study.series_run import run_series
 
     loader, study = checked_options(options)
     loader.pop("revision")

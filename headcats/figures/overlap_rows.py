@@ -49,9 +49,9 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     inside = (overlap["member"] == 1).transpose(*GRID, "category").to_numpy().reshape(-1, len(names))
     sets = {"set": overlap["set"].astype(str), "n_categories": overlap["n_categories"].astype(int)}
     described = {
-        name: overlap[name]
-        for name in (*DESCRIPTORS, LISTED)
-        if name in overlap and set(overlap[name].dims) == set(GRID)
+        str(name): values
+        for name, values in overlap.data_vars.items()
+        if set(values.dims) == set(GRID) and (name in DESCRIPTORS or name == LISTED or "units" in values.attrs)
     }
     exists, undecided = (table.any("category") for table in (overlap["effect"].notnull(), overlap["undecided"]))
     heads = head_rows(overlap, sets | described | {"hatched": undecided.astype(bool), "exists": exists})

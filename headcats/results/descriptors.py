@@ -27,7 +27,6 @@ DESCRIPTORS = {
     "entropy": Descriptor("entropy", "nats", "entropy of the attention of one token"),
     "distance": Descriptor("distance", "tokens", "how far back attention goes, on average"),
     "copying": Descriptor("copying", "-1 to 1", "sum of the OV circuit's eigenvalues over the sum of their sizes"),
-    "retrieval": Descriptor("retrieval", "share of needle tokens", "copies from a needle in a long text"),
     "direct_logit": Descriptor("direct logit", "logits", "what the head writes for the answer over the distractor"),
 }
 """Variable -> what it is, in the order in which they are shown."""

@@ -96,7 +96,7 @@ def test_report_is_a_page_that_links_those_of_the_revisions(folder, monkeypatch)
     assert 'data-head="L1H3"' in page
 
 
-@pytest.mark.slow  # the run itself: study/test_series_run.py
+@pytest.mark.slow  # the run itself: scale/test_series_run.py
 def test_run_scores_the_revisions_and_writes_their_pages(tmp_path, monkeypatch):
     pages = []
     monkeypatch.setattr(

@@ -89,13 +89,12 @@ class TestBadFolder:
                 {"is_encoder_decoder": True, "architectures": ["T5ForConditionalGeneration"]},
                 r"encoder-decoder \(T5ForConditionalGeneration\)",
             ),
-            ({"vision_config": {}}, "a vision or audio"),
             ({"model_type": "own", "auto_map": {"AutoModelForCausalLM": "modeling_own.Own"}}, "needs code"),
             ({"model_type": "no-such-type"}, "no-such-type"),
             ({"num_hidden_layers": 4}, r"lack 9 tensors .*'model\.layers\.3\."),
             ({"hidden_size": 64}, r"other shapes than config\.json"),
         ],
-        ids=["encoder-decoder", "vision", "remote code", "unknown type", "missing weights", "other shapes"],
+        ids=["encoder-decoder", "remote code", "unknown type", "missing weights", "other shapes"],
     )
     def test_a_config_of_another_kind(self, folder: Path, changes: dict[str, Any], message: str) -> None:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))

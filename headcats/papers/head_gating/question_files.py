@@ -14,7 +14,7 @@ from typing import Any
 
 from headcats.base.errors import DataError
 from headcats.tasks.files.content import JSON, SUFFIXES, check_safe
-from headcats.tasks.files.json_file import json_content, json_records
+from headcats.tasks.files.json_file import Entries, json_content, json_records
 from headcats.tasks.files.questions import LAYOUTS as WITH_OPTIONS
 from headcats.tasks.files.questions import NO_ANSWER, NO_QUESTION, Parts, Row, as_text
 from headcats.tasks.files.records import Records
@@ -50,7 +50,7 @@ def question_records(source: str | os.PathLike[str] | Sequence[Mapping[str, Any]
     return json_records(entries, file=path.name, fields=tuple(fields))
 
 
-def _entries(content: Any, file: str) -> list[Any]:
+def _entries(content: Any, file: str) -> list[Any] | Entries:
     if isinstance(content, Mapping):
         name = next((name for name in content if name.casefold() == _INSIDE), None)
         if name is None and not any(isinstance(value, list) for value in content.values()):
@@ -59,7 +59,7 @@ def _entries(content: Any, file: str) -> list[Any]:
             fields = ", ".join(map(repr, content))
             raise DataError(f"{file}: expected a list of records, or one under {_INSIDE!r}; got {fields}.")
         content = content[name]
-    if not isinstance(content, list):
+    if not isinstance(content, list | Entries):
         raise DataError(f"{file}: expected a list of records; got {content!r:.60}.")
     return content
 

@@ -1,8 +1,10 @@
 """JSON and JSON Lines."""
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +12,45 @@ from headcats.base.errors import DataError
 from headcats.tasks.files.content import UnknownLayoutError, reading
 from headcats.tasks.files.records import ABSENT, Records
 
+_CHUNK = 2**20
+_OPENING, _COMMA = re.compile(r"\s*\[\s*"), re.compile(r"\s*,\s*")
+_EMPTY, _CLOSING = re.compile(r"\s*\[\s*\]\s*"), re.compile(r"\s*\]\s*")
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Entries of a file that are read one by one, each time anew: of an array, or of lines, None for empty ones."""
+
+    path: Path
+    of_array: bool
+
+    def __iter__(self) -> Iterator[Any]:
+        with reading(self.path), _open(self.path) as file:
+            yield from (_array if self.of_array else _lines)(file, self.path.name)
+
 
 def json_content(path: Path) -> Any:
-    """Content of a JSON file; of JSON Lines, whatever the suffix, the list of its lines, None for empty ones."""
-    with reading(path):
-        content = path.read_text(encoding="utf-8-sig")
-    if not content.strip():
-        raise DataError(f"{path.name} is empty; expected JSON or JSON Lines.")
+    """Content of a JSON file; an array, and JSON Lines whatever the suffix, as `Entries`."""
+    with reading(path), _open(path) as file:
+        head = file.read(_CHUNK).lstrip()
+        first, _, others = head.partition("\n")
+        if not head:
+            raise DataError(f"{path.name} is empty; expected JSON or JSON Lines.")
+        if head.startswith("[") or (others.strip() and _is_json(first)):
+            return Entries(path, of_array=not (others.strip() and _is_json(first)))
+        file.seek(0)
+        content = file.read()
     try:
         return json.loads(content, object_pairs_hook=_object)
-    except (DataError, ValueError, RecursionError) as problem:
+    except (ValueError, RecursionError) as problem:
         if isinstance(problem, DataError) and _is_json(content):
             raise DataError(f"{path.name}: {problem}") from None
-        # Only line feeds separate entries: JSON strings may hold other line separators as they are.
-        lines = content.removesuffix("\n").split("\n")
-        return [_line(line, number, path, problem) for number, line in enumerate(lines, start=1)]
+        return Entries(path, of_array=False)
+
+
+def _open(path: Path) -> Any:
+    # Only line feeds separate entries: JSON strings may hold other line separators as they are.
+    return open(path, encoding="utf-8-sig", newline="\n")
 
 
 def _is_json(content: str) -> bool:
@@ -35,15 +61,44 @@ def _is_json(content: str) -> bool:
     return True
 
 
-def _line(line: str, number: int, path: Path, whole: Exception) -> Any:
-    try:
-        return json.loads(line, object_pairs_hook=_object) if line.strip() else None
-    except DataError as problem:
-        raise DataError(f"{path.name}, line {number}: {problem}") from None
-    except (ValueError, RecursionError) as problem:
-        raise DataError(
-            f"{path.name} is neither JSON ({whole}) nor JSON Lines (line {number}: {problem}): correct it there."
-        ) from None
+def _lines(file: Iterable[str], name: str) -> Iterator[Any]:
+    for number, line in enumerate(file, start=1):
+        try:
+            entry = json.loads(line, object_pairs_hook=_object) if line.strip() else None
+        except (ValueError, RecursionError) as problem:
+            raise _incorrect(name, number, problem) from None
+        yield entry
+
+
+def _array(file: Any, name: str) -> Iterator[Any]:
+    """Elements of the one array in a file, of which a part is in memory."""
+    decoder, text, line, before = json.JSONDecoder(object_pairs_hook=_object), "", 1, _OPENING
+    while True:
+        text, place = text + (more := file.read(_CHUNK)), 0
+        while start := before.match(text, place):
+            try:
+                value, after = decoder.raw_decode(text, start.end())
+            except (ValueError, RecursionError) as problem:
+                if more and not isinstance(problem, DataError | RecursionError):
+                    break  # it may go on
+                if before is _OPENING and _EMPTY.fullmatch(text):
+                    return
+                raise _incorrect(name, line + text.count("\n", 0, start.end()), problem) from None
+            if after == len(text) and more:
+                break  # a number may go on
+            yield value
+            place, before = after, _COMMA
+        line, text = line + text.count("\n", 0, place), text[place:]
+        if not more:
+            if not _CLOSING.fullmatch(text):
+                raise _incorrect(name, line, ValueError("expected ',' or the end of the array"))
+            return
+
+
+def _incorrect(name: str, line: int, problem: Exception) -> DataError:
+    if isinstance(problem, DataError):
+        return DataError(f"{name}, line {line}: {problem}")
+    return DataError(f"{name} is neither JSON nor JSON Lines (line {line}: {problem}): correct it there.")
 
 
 def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -55,7 +110,7 @@ def _object(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def json_records(entries: Sequence[Any], *, file: str, fields: Sequence[str] = ()) -> Records:
+def json_records(entries: Iterable[Any], *, file: str, fields: Sequence[str] = ()) -> Records:
     """Entries that are all objects with the fields of the first, or all lists of two (input, output); None is an empty
     row, and a field that another object lacks is `ABSENT`. `fields` of objects are read besides those of the first.
     """

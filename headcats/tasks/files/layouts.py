@@ -15,7 +15,7 @@ from headcats.base.errors import DataError, first_few
 from headcats.tasks.files.columns import LOOKED_AT, Columns, cell, rows
 from headcats.tasks.files.content import JSON, LINES, UnclearColumnsError, UnknownLayoutError, check_safe
 from headcats.tasks.files.finished_prompts import contrast_task, with_answers, year_task
-from headcats.tasks.files.json_file import json_content, json_records
+from headcats.tasks.files.json_file import Entries, json_content, json_records
 from headcats.tasks.files.options import option_task
 from headcats.tasks.files.questions import as_text
 from headcats.tasks.files.records import (
@@ -63,7 +63,7 @@ def _of_json(content: Any, file: str, settings: FileSettings) -> dict[str, FileT
         ignored = [name for name in content if name != "prompts"]
         layout = "auto-circuit prompts" + (f" without {', '.join(ignored)}" if ignored else "")
         return record_tasks(records, settings, layout=layout)
-    if isinstance(content, list):
+    if isinstance(content, Entries):
         return record_tasks(json_records(content, file=file), settings)
     if isinstance(content, dict) and file.lower().endswith(LINES):
         return record_tasks(json_records([content], file=file), settings)

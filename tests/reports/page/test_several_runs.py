@@ -15,7 +15,8 @@ from headcats.categories.outcome import NOT_JUDGED
 from headcats.evidence.comparison.runs import read_runs
 from headcats.reports.page.several.compared import compare_runs
 from headcats.reports.page.several.first_screen import first_screen, side_by_side
-from headcats.reports.page.several.writing import MOVES_MARK, side_by_side_heads
+from headcats.reports.page.several.writing import side_by_side_heads
+from headcats.reports.text.comparison import MOVES_MARK
 from headcats.results.finding import Table
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{StatisticsWarning.__module__}.{StatisticsWarning.__name__}")

@@ -108,7 +108,7 @@ REFUSED = [
     ("wide.csv", "input,output\na,b\nc,d,e\n", r"wide\.csv, line 3: expected 2 cells"),
     ("quotes.csv", 'input,output\na,b\n"c"d,e\n', r"quotes\.csv, line 3"),
     ("doubled.csv", "input,output,Input\na,b,c\n", r"doubled\.csv has .* 'input' twice"),
-    ("twice.json", '[["a", "b"], {"x": 1, "x": 2}]', r"twice\.json: .* 'x' twice"),
+    ("twice.json", '[["a", "b"], {"x": 1, "x": 2}]', r"twice\.json, line 1: .* 'x' twice"),
     ("unclear.csv", "question,subject,answer\na,b,c\n", r"'question' and 'subject' .*'input'"),
     ("columns.csv", "country,capital\na,b\n", r'columns = \{input = "country", answer = "capital"\}'),
     ("list.json", {"a": [{"x": "b", "y": "c"}], "d": [{"x": "e", "y": "f"}]}, r"list\.json: .*list.*'a', 'd'"),

@@ -16,7 +16,7 @@ from headcats.base.errors import DamagedFileError, ModelError, OptionError, Plan
 from headcats.results.run_results import RunResults
 from headcats.results.series import SERIES, series_record
 from headcats.results.sources import located, source_of
-from headcats.study import series_run
+from headcats.scale import series_run
 from headcats.study.restore import restored_model
 from headcats.tasks.suites import make_suite
 
