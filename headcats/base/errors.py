@@ -186,4 +186,5 @@ def first_few(names: collections.abc.Sequence[str]) -> str:
     listed = ", ".join(names)
     if len(listed) <= _LONGEST_LIST:
         return listed
-    return f"{', '.join(f'{name:.40}' for name in names[:5])} and {len(names) - 5} more"
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(name if len(name) <= 40 else f"{name[:40]}…" for name in names[:5]) + more

@@ -97,13 +97,13 @@ def compare_command(
         if len(runs) < 2:
             raise DataError(reason)
         warn(reason)
-    tuned = runs.as_tuned()
-    runs = tuned or runs
     if len(runs) > 1:
         answer.detail(plan_findings(runs))
         answer.numbers["differences"] = {
             part: dict(zip(runs, values, strict=True)) for part, values in runs.differences.items()
         }
+    tuned = runs.as_tuned()
+    runs = tuned or runs
     alone, tables = runs.alone, dict[str, pd.DataFrame]()
     if alone is not None and not alone.tasks:
         try:
@@ -164,7 +164,8 @@ def _compare_tuned(runs: Runs, reading: MapSpec, answer: Answer) -> pd.DataFrame
         differing = effect_changes(compared.changes)
         answer.numbers["differs"] = differing
         verdict += [sureness(compared.changes), differing_finding(differing, compared.changes)]
-        answer.detail([differing_table(differing)])
+        answer.detail([differing_table(differing)] if len(differing) else [])
+    answer.detail(verdict)
     listed = membership_table(rows[:_SHOWN], list(runs), method=compared.name)
     folders = " ".join(shlex.quote(str(place_of(run))) for run in runs.values())
     colours = listed_colours(compared.overlaps[base])

@@ -50,14 +50,14 @@ class Head(NamedTuple):
             return cls(*map(int, head))
         is_group = isinstance(head, str) and _GROUP.fullmatch(head.strip())
         raise DataError(
-            f"Expected a head as 'L9H6', '9.6', hc.Head(9, 6) or (9, 6): layer, then head, from 0; got {head!r}"
+            f"Expected a head as 'L9H6', '9.6', hc.Head(9, 6) or (9, 6): layer, then head, from 0; got {head!r:.60}"
             f"{', which is a group of heads: name its heads' if is_group else ''}."
         )
 
 
 def distinct(heads: Any, find: Callable[[Any], Head] = Head.parse) -> list[Head]:
     """Heads of a list, each found by `find`; a DataError for no list, for none, and for one that is named twice."""
-    if isinstance(heads, str | Head) or not len(heads):
+    if isinstance(heads, str | Head) or not hasattr(heads, "__len__") or not len(heads):
         raise DataError(f"Expected a list of at least one head, such as ['L9H6']; got {heads!r}.")
     found = list(map(find, heads))
     if twice := next((head for head in found if found.count(head) > 1), None):

@@ -54,7 +54,7 @@ def heads(path: str | os.PathLike[str], *, n: int | None = None, least: float | 
         check_count("n", n)
     name = Path(path).name
     try:
-        text = regular(Path(path)).read_text(encoding="utf-8")
+        text = regular(Path(path)).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{name} cannot be read as a list of heads: {error}.") from None
     found = list(_entries(_content(text), name))
@@ -76,7 +76,10 @@ def _content(text: str) -> Any:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
     if "layer" in (first := [cell.strip().casefold() for cell in lines[0].split(",")] if lines else []):
         return [dict(zip(first, row, strict=False)) for row in csv.reader(lines[1:])]
-    return [name for line in lines for name in re.split(r"[,\s]+", line)]
+    cells = [re.split(r"[,;\s]+", line) for line in lines]
+    if cells and all(len(row) == 2 and "h" in row[0].casefold() and "h" not in row[1].casefold() for row in cells):
+        return [[*Head.parse(name), score] for name, score in cells]
+    return [name for row in cells for name in row]
 
 
 def _entries(content: Any, file: str) -> Iterator[Scored]:
@@ -117,4 +120,7 @@ def _score(value: Any) -> float | None:
         value = value.get("score")
     if isinstance(value, list) and value:
         return sum(map(float, value)) / len(value)
-    return float(value) if isinstance(value, int | float | str) and str(value).strip() else None
+    try:
+        return float(value) if isinstance(value, int | float | str) and str(value).strip() else None
+    except ValueError:
+        raise DataError(f"Expected the score of a head as a number; got {value!r:.40}.") from None

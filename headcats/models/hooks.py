@@ -43,8 +43,8 @@ def model_class(model: Any) -> ModelClass:
             return _CLASSES[cls.__name__]
     raise ModelError(
         f"Expected a HookedTransformer or a TransformerBridge of TransformerLens, or what hc.load_model returns; got "
-        f"{type(model).__module__}.{type(model).__qualname__}. A plain transformers model: save it with "
-        f"save_pretrained and load the folder."
+        f"{type(model).__module__}.{type(model).__qualname__}. A plain transformers model: "
+        f"hc.load_model(model, tokenizer=tokenizer)."
     )
 
 

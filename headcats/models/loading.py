@@ -60,7 +60,7 @@ def load_model(
     Args:
         source: "mini" or "mini-cognitive" (bundled, need no network), a local folder in Hugging Face layout (such as
             './mini'), a GGUF file (read into `dtype`), the folder of an adapter (merged into its base model), a hub
-            name such as "gpt2", a model of transformers, nnsight or peft (of which a copy shares the weights), or a
+            name such as "gpt2", a model of transformers, nnsight or peft (which stays as it is), or a
             HookedTransformer, TransformerBridge or HookedModel as it is. Of a model of text and images the language
             model is read.
         device: None for CUDA, else MPS, else CPU; the choice is logged.
@@ -99,7 +99,7 @@ def load_model(
     adapter = folder if is_adapter(folder) else None
     of_base = name
     if adapter is not None:
-        of_base, folder, commit = find_folder(base_of(adapter), None)
+        of_base, folder, commit = find_folder(*base_of(adapter))
     check_folder(folder, needs_tokenizer=tokenizer is None, fetched="" if commit is None else of_base)
     with quiet():
         own = adapter if adapter is not None and has_tokenizer(adapter) else folder

@@ -19,8 +19,8 @@ _WEIGHTS = "adapter_model.safetensors"
 def transformers_model(source: Any) -> tuple[PreTrainedModel, Any] | None:
     """The model of transformers that an object is or wraps, and the tokenizer that it carries; None for any other.
 
-    Objects of nnsight and adapted ones of peft wrap one; adapters are merged. The copy shares its weights with the
-    object, which stays as it is.
+    Objects of nnsight and adapted ones of peft wrap one. It is a copy that shares the weights, so that the object stays
+    as it is; of peft's the weights are copied, too, and the adapter is merged into them.
     """
     kind, tokenizer = type(source).__module__.partition(".")[0], getattr(source, "tokenizer", None)
     if kind == "nnsight":
@@ -29,6 +29,17 @@ def transformers_model(source: Any) -> tuple[PreTrainedModel, Any] | None:
         source = copy.deepcopy(source).merge_and_unload()
     if not isinstance(source, PreTrainedModel):
         return None
+    config = source.config
+    if config.is_encoder_decoder or source.get_output_embeddings() is None:
+        raise ModelError(
+            f"A {type(source).__name__} is no causal language model with a head for the next token; pass one, such as "
+            "what AutoModelForCausalLM loads."
+        )
+    if config.get_text_config() is not config:
+        raise ModelError(
+            f"A {type(source).__name__} reads more than text: save it with save_pretrained and name the folder, of "
+            "which the language model is read."
+        )
     shared = {id(tensor): tensor for tensor in (*source.parameters(), *source.buffers())}
     model = copy.deepcopy(source, shared).eval()
     model.set_attn_implementation("eager")  # the others compute no pattern that hooks read
@@ -36,23 +47,26 @@ def transformers_model(source: Any) -> tuple[PreTrainedModel, Any] | None:
 
 
 def is_adapter(folder: Path) -> bool:
-    """True if a folder holds an adapter of peft, and no model beside it."""
-    return (folder / ADAPTER).is_file() and not (folder / "config.json").is_file()
+    """True if a folder holds an adapter of peft, and no weights of a model beside it."""
+    return (folder / ADAPTER).is_file() and not any(folder.glob("model*.safetensors"))
 
 
-def base_of(folder: Path) -> str:
-    """Name or folder of the model that an adapter was trained on; a ModelError if the adapter cannot be read."""
+def base_of(folder: Path) -> tuple[str, str | None]:
+    """Name or folder, and revision, of the model that an adapter is for; a ModelError if it cannot be read."""
     if importlib.util.find_spec("peft") is None:
         raise ModelError(f"{str(folder)!r} is an adapter: to merge it, install peft: pip install 'headcats[peft]'.")
     if not (folder / _WEIGHTS).is_file():
         raise ModelError(f"{str(folder)!r} is an adapter without {_WEIGHTS}: save it there with save_pretrained.")
     try:
-        base = json.loads((folder / ADAPTER).read_text(encoding="utf-8")).get("base_model_name_or_path")
+        config = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
+        base, revision = config.get("base_model_name_or_path"), config.get("revision")
     except (OSError, ValueError, AttributeError) as error:
         raise ModelError(f"Cannot read {ADAPTER} in {str(folder)!r}: {error}.") from None
     if not isinstance(base, str) or not base:
         raise ModelError(f"The adapter in {str(folder)!r} names no base model: merge it and save the model.")
-    return str(folder / base) if (folder / base / "config.json").is_file() else base
+    if (folder / base / "config.json").is_file():
+        return str(folder / base), None
+    return base, None if Path(base).exists() else revision
 
 
 def merged(model: nn.Module, folder: Path) -> Any:

@@ -105,7 +105,9 @@ def check_folder(folder: Path, *, needs_tokenizer: bool = True, fetched: str = "
             f"The copy of {fetched!r} in the cache lacks {' and '.join(missing)}: load it again with network, or name "
             f"another model if the hub has no more of it."
         )
-    if missing and (kind := next((kind for name, kind in _OTHER_FORMATS.items() if any(folder.glob(name))), "")):
+    has_model = not any(part in missing for part in list(needed)[:2])
+    others = (kind for name, kind in _OTHER_FORMATS.items() if any(folder.glob(name)))
+    if not has_model and (kind := next(others, "")):
         raise ModelError(
             f"Folder {str(folder)!r} holds a model {kind}; expected one in Hugging Face layout (config.json, "
             "model.safetensors, tokenizer.json): convert it, and save it with save_pretrained."

@@ -12,8 +12,10 @@ from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.loading import load_model
 from headcats.prompts.batch import PromptBatch
+from headcats.results.options import options_of
 from headcats.statistics.random_streams import stream
 from headcats.statistics.task import Estimate, PromptEffects, estimate
+from headcats.study.options import StudyOptions
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
@@ -90,6 +92,11 @@ def prepared(
         names = dict.fromkeys(batch.task or "prompts" for batch in batches)
         of_task: Mapping[str, Any] = {name: [b for b in batches if (b.task or "prompts") == name] for name in names}
         return work, (TaskPrompts(name, found, reference) for name, found in of_task.items())
+    allowed = {each.name for each in options_of(StudyOptions, "plan")} - {"suite", "methods", "seed", "metrics"}
+    if wrong := options.keys() - allowed:
+        raise OptionError(
+            f"{', '.join(sorted(wrong))} cannot be given here; of `hc.run` {', '.join(sorted(allowed))} can."
+        )
     if reference is not None:
         raise OptionError(
             "The reference of a suite's prompts is that of a run: leave out `reference`, or pass batches."

@@ -18,6 +18,7 @@ from headcats.sweeps.joint import AnyHead
 from headcats.sweeps.reference import Reference
 
 CANDIDATES = 24
+NOTHING = "No task could be measured; the warnings say why. `headcats validate` checks tasks alone."
 
 
 def ablate(
@@ -80,7 +81,7 @@ def ablate(
         except DataError as problem:
             leave_out(of_task.task, problem, prompts)
     if not rows:
-        raise DataError("No task could be measured; the warnings say why. `headcats validate` checks tasks alone.")
+        raise DataError(NOTHING)
     half = {task: t_quantile(0.025, max(row.n_items - 1, 1)) * row.standard_error[0] for task, row in rows.items()}
     effects = np.stack([row.effect for row in rows.values()])
     as_large = (effects[:, 1:] >= effects[:, :1] - 1e-9).sum(axis=1)
@@ -96,7 +97,12 @@ def ablate(
             "p_value": ("task", (1 + as_large) / (1 + len(draws)) if draws else np.full(len(rows), np.nan)),
         },
         coords={"task": list(rows), "heads": ("draw", ["+".join(map(str, each)) for each in draws])},
-        attrs={"heads": "+".join(map(str, chosen)), "method": work.spec.label, "metric": str(metric), "seed": seed},
+        attrs={
+            "heads": "+".join(map(str, chosen)),
+            "method": work.spec.label,
+            "metric": getattr(metric, "__name__", str(metric)),
+            "seed": seed,
+        },
     )
 
 
@@ -146,12 +152,21 @@ def smallest_set(
         >>> found["head"].dims, bool((found.low <= found.high).all())
         (('size',), True)
     """
-    if not (isinstance(share, int | float) and 0 < share <= 1):
+    if not (isinstance(share, int | float) and not isinstance(share, bool) and 0 < share <= 1):
         raise OptionError(f"share must be a number above 0, up to 1; got {share!r}.")
     work, given = prepared(model, prompts, method, metric, reference, seed, memory, options)
     everything = [Head(layer, head) for layer, n in work.model.n_heads.items() for head in range(n)]
     pool = everything if heads is None else distinct(heads, work.model.find_head)
-    tasks = list(given)
+    tasks = []
+    for of_task in given:
+        try:
+            work.effects(of_task, [pool], half=0)
+            work.effects(of_task, [pool], half=1)
+            tasks.append(of_task)
+        except DataError as problem:
+            leave_out(of_task.task, problem, prompts)
+    if not tasks:
+        raise DataError(NOTHING)
 
     def mean_effects(sets: Sequence[Sequence[Head]], half: int) -> Float[np.ndarray, " set"]:
         return np.mean([work.effects(task, sets, half=half).effect for task in tasks], axis=0)
@@ -171,6 +186,8 @@ def smallest_set(
     judged = [work.effects(task, [*sets, pool], half=1) for task in tasks]
     effects = np.mean([each.effect for each in judged], axis=0)
     draws = np.mean([each.resampled for each in judged], axis=0)
+    if not effects[-1] > 0:
+        raise DataError(f"On the other half of the query items these heads do no damage together ({effects[-1]:.2f}).")
     shares = draws[:, :-1] / draws[:, -1:]
     low, high = np.quantile(shares, [0.025, 0.975], axis=0)
     on_others = effects[:-1] / effects[-1]

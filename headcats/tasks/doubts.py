@@ -23,7 +23,7 @@ def doubts(task: Task, *, seed: int) -> dict[str, int]:
     texts = list(_texts(task, seed=seed))
     numbered = all(answer in _NUMBERS and "\nB. " not in clean for clean, answer, _ in texts)
     copied = (
-        set(words_of(answer)) <= (words := set(words_of(clean))) and not other <= words
+        bool(words_of(answer)) and set(words_of(answer)) <= (words := set(words_of(clean))) and not other <= words
         for clean, answer, other in texts
     )
     links = (is_link(clean) for clean, _, _ in texts)

@@ -1,4 +1,3 @@
 """Public names of `hc.papers.retrieval_head`; `__init__.py` imports each at first use."""
 
-from .copying import needle_sequences as needle_sequences
 from .copying import retrieval_scores as retrieval_scores

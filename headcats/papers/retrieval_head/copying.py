@@ -49,15 +49,6 @@ def needle_sequences(model: Any, *, n_samples: int = 32, length: int = 200, need
 
     Raises:
         DataError: A model or a length without room for the needle.
-
-    Example:
-        >>> import headcats as hc
-        >>> needles = hc.papers.retrieval_head.needle_sequences("mini", n_samples=2, length=40, needle=4)
-        >>> bool((needles.tokens.gather(1, needles.places) == needles.needle).all())
-        True
-
-    References:
-        Wu et al. (2024), Retrieval Head Mechanistically Explains Long-Context Factuality, arXiv 2404.15574.
     """
     for name, value in (("n_samples", n_samples), ("length", length), ("needle", needle)):
         check_count(name, value)

@@ -100,7 +100,7 @@ def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | No
         notes.append(f"a leading space put before the answers of {pluralize(n, 'row')}")
     if n := counts["uneven"]:
         notes.append(f"in {pluralize(n, 'row')} one of the answers begins with a space and the other not")
-    taken = "is that of another row" if len(rows) > 1 else "has its words in reverse"
+    taken = "is that of another row (its own words in reverse where none has another answer)"
     borrowed = {"corrupted prompt": counts["corrupted"], "distractor": counts["wrong"]}
     notes += [f"the {name} {taken} in {pluralize(n, 'row')}" for name, n in borrowed.items() if n]
     return FileTask("; ".join(notes), make, rows.report)
@@ -158,6 +158,11 @@ def completed(rows: Sequence[FinishedRow], *, among: Sequence[FinishedRow], seed
             if other is None and not row.wrong:
                 raise _one_answer(f"The row {row.clean!r:.60}")
             in_reverse = " ".join(reversed(row.clean.split()))
+            if other is None and not row.corrupted and in_reverse == row.clean:
+                raise DataError(
+                    f"The prompt {row.clean!r:.60} can be corrupted by no other row, as none has another prompt and "
+                    "another answer: name a column `corrupted`, or add rows."
+                )
             row = row._replace(
                 corrupted=row.corrupted or (other.clean if other else in_reverse),
                 wrong=row.wrong or other.answer,  # type: ignore[union-attr]

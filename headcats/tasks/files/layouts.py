@@ -56,7 +56,7 @@ def file_tasks(path: Path, settings: FileSettings) -> dict[str, FileTask]:
 
 
 def _of_json(content: Any, file: str, settings: FileSettings) -> dict[str, FileTask]:
-    if isinstance(content, dict) and "samples" in content:
+    if isinstance(content, dict) and "samples" in content and not settings.columns:
         return {"": relation_task(content, file=file, templates=settings.templates)}
     if isinstance(content, dict) and isinstance(content.get("prompts"), list):
         records = json_records(content["prompts"], file=file)
@@ -147,9 +147,9 @@ def layouts() -> dict[str, Mapping[str, Any]]:
 def layout_of(records: Records, more: Mapping[str, Any]) -> Columns | None:
     """The first layout that fits, of `more` and then of the table; None if none does."""
     first = next((row for _, row in rows(records) if row), {})
-    for name, entry in {**more, **layouts()}.items():
+    for name, entry in [*more.items(), *layouts().items()]:
         there = all(cell(first, path) is not None or path in first for path in entry["has"])
-        there &= first.keys() <= set(entry.get("only", first))
+        there &= first.keys() <= set(map(meaning, entry.get("only", first)))
         if there and all(re.search(held, as_text(cell(first, of))) for of, held in entry.get("where", {}).items()):
             return read_columns(
                 {key: of for key, of in entry.items() if key not in ("has", "where", "only")}, place=name, layout=name

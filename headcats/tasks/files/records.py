@@ -132,7 +132,7 @@ def by_meaning(columns: Sequence[str], *, file: str) -> dict[str, str]:
     for column in columns:
         bare = meaning(column)
         if bare in names and bare:
-            raise DataError(f"{file} has the column {bare!r} twice: rename or remove one of them.")
+            raise DataError(f"{file} has the column {bare!r:.60} twice: rename or remove one of them.")
         names[bare] = column
     return names
 

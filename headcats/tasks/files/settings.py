@@ -96,6 +96,11 @@ def read_settings(folder: Path) -> SuiteSettings:
         has = values.get("has") if isinstance(values, dict) else None
         if not (isinstance(has, list) and has and all(isinstance(each, str) for each in has)):
             raise DataError(f"{NAME}, [layouts.{name}]: expected `has`, a list of columns; got {values!r:.60}.")
+        where, only = values.get("where", {}), values.get("only", [])
+        if not isinstance(only, list) or not isinstance(where, dict):
+            raise DataError(f"{NAME}, [layouts.{name}]: expected `where` as a table and `only` as a list of columns.")
+        roles = {key: of for key, of in values.items() if key not in ("has", "where", "only")}
+        read_columns(roles | ({"patterns": {}} if "patterns" not in roles else {}), place=f"{NAME}, [layouts.{name}]")
     return SuiteSettings(_text(content, "name", NAME), categories, files, layouts)
 
 

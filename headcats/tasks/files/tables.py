@@ -69,7 +69,7 @@ def _names_of(first: Sequence[str]) -> Sequence[str]:
     """Names of the columns of a file that begins with a row of MMLU, as published; none for any other."""
     *others, last = (cell.strip() for cell in first)
     options = list(LETTERS[: max(0, len(first) - 2)])
-    return ["question", *options, "answer"] if len(options) > 1 and last in options and options != others[1:] else []
+    return ["question", *options, "answer"] if len(options) > 1 and last in options and " " in others[0] else []
 
 
 def _open(path: Path) -> Any:

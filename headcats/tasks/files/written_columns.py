@@ -1,14 +1,16 @@
 """Columns as they are written down: in suite.toml and layouts.toml, in Python, and behind the source of a suite."""
 
+import itertools
 import os
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote, unquote
 
 from headcats.base.errors import DataError, unknown_name_message
 from headcats.base.registry import names
 from headcats.tasks.files.columns import ROLES, Columns
+from headcats.tasks.files.records import meaning
 
 _OTHERS = ("patterns", "words")
 _PARTNERS = {"input": "answer", "clean": "answer", "good": "bad"}
@@ -29,10 +31,12 @@ def read_columns(values: Any, *, place: str, layout: str = "") -> Columns:
         if not all(isinstance(each, str) and each.strip() for each in (value if several else [value])):
             raise DataError(f"{place}: expected the name of a column for {key!r}; got {value!r:.60}.")
         roles[key] = tuple(value) if several else value
-    taken = [name for role, name in roles.items() if isinstance(name, str) and role not in values.get("patterns", {})]
-    if twice := next((name for name in taken if taken.count(name) > 1 and "{" not in name), ""):
-        both = " and ".join(role for role, name in roles.items() if name == twice)
-        raise DataError(f"{place}: the column {twice!r:.60} is {both}; name a column of its own for each.")
+    single = [role for role, of in roles.items() if isinstance(of, str) and role not in values.get("patterns", {})]
+    for first, second in itertools.combinations(single, 2):
+        if meaning(roles[first]) == meaning(roles[second]) and "{" not in roles[first]:
+            raise DataError(
+                f"{place}: the column {roles[first]!r:.60} is {first} and {second}; name a column of its own for each."
+            )
     partners = [partner for role, partner in _PARTNERS.items() if role in roles]
     if len(partners) != 1 or not {*partners, "options"} & roles.keys():
         got = ", ".join(roles) or "none"
@@ -65,7 +69,10 @@ def written_source(source: Any, columns: Any) -> str:
     if not isinstance(source, str | os.PathLike) or source in names("suite"):
         raise DataError(f"Columns are those of a file; got the suite {source!r:.60}.")
     if not isinstance(columns, Mapping):
-        pairs = [str(each).partition("=")[::2] for each in ([columns] if isinstance(columns, str) else columns)]
+        if not isinstance(columns, str | list | tuple):
+            raise DataError(f"Expected columns as input=NAME,answer=NAME or a mapping; got {columns!r:.60}.")
+        listed = columns.split(",") if isinstance(columns, str) else columns
+        pairs = [str(each).partition("=")[::2] for each in listed]
         if wrong := next((f"{role}={name}" for role, name in pairs if not name), ""):
             raise DataError(f"Expected columns as input=NAME,answer=NAME; got {wrong!r:.60}.")
         if len(dict(pairs)) < len(pairs):
@@ -74,15 +81,16 @@ def written_source(source: Any, columns: Any) -> str:
     chosen = read_columns(columns, place="columns")
     if chosen.patterns or chosen.words:
         raise DataError("patterns and words of columns go into a suite.toml beside the file.")
-    texts = {role: of if isinstance(of, str) else "+".join(of) for role, of in chosen.roles.items()}
-    return f"{os.fspath(source)}?{'&'.join(f'{role}={quote(of)}' for role, of in texts.items())}"
+    texts = {role: [of] if isinstance(of, str) else of for role, of in chosen.roles.items()}
+    query = (f"{role}={'+'.join(quote(name, safe='') for name in of)}" for role, of in texts.items())
+    return f"{os.fspath(source)}?{'&'.join(query)}"
 
 
 def split_source(source: str) -> tuple[str, Columns]:
     """A source and the columns behind it, empty without any."""
     path, mark, query = source.rpartition("?")
-    pairs = parse_qsl(query.replace("+", "%2B"), keep_blank_values=True)
-    if not mark or not pairs or not all(role in ROLES for role, _ in pairs):
+    pairs = [each.partition("=") for each in query.split("&")]
+    if not mark or not all(role in ROLES and of for role, _, of in pairs):
         return source, Columns()
-    of_list = {role: of.split("+") if "+" in of and role in ("answer", "options") else of for role, of in pairs}
-    return path, read_columns(of_list, place="columns")
+    names = {role: [unquote(name) for name in of.split("+")] for role, _, of in pairs}
+    return path, read_columns({role: of if len(of) > 1 else of[0] for role, of in names.items()}, place="columns")

@@ -8,7 +8,7 @@ from toys import Toy
 
 import headcats as hc
 from headcats.base.errors import DataError, OptionError
-from headcats.papers.retrieval_head import needle_sequences, retrieval_scores
+from headcats.papers.retrieval_head.copying import needle_sequences, retrieval_scores
 
 OPTIONS = {"n_samples": 12, "length": 24, "needle": 2}
 

@@ -321,12 +321,11 @@ PUBLIC: dict[str, tuple[Any, Meant]] = {
         ("who 1\nAnswer:", " Ann", " Bob"),
     ),
     "lambada.jsonl": ([{"text": "Ann saw a big dog"}, {"text": "Bob saw a cat"}], ("Ann saw a big", " dog", " cat")),
-    "sst2.jsonl": (
-        [{"sentence": "a fine film", "label": 1, "idx": 0}, {"sentence": "a dull film", "label": 0, "idx": 1}],
-        ("a fine film", "positive"),
-    ),
     "mnli.jsonl": (
-        [{"premise": "Ann sat.", "hypothesis": f"It is {n}.", "label": n} for n in (0, 2)],
+        [
+            {"premise": "Ann sat.", "hypothesis": f"It is {n}.", "label": what}
+            for n, what in enumerate(("entailment", "contradiction"))
+        ],
         ("It is 0.\nAnswer:", " true", " false"),
     ),
     "alpaca.json": (
@@ -361,10 +360,6 @@ PUBLIC: dict[str, tuple[Any, Meant]] = {
             context="Bob ran.",
         ),
         "y",
-    ),
-    "medmcqa.jsonl": (
-        _rows({"question": "Which?", "opa": "w", "opb": "x", "opc": "y", "opd": "z", "cop": 3}, question="Who?"),
-        "z",
     ),
     "logiqa.jsonl": (
         _rows({"context": "Ann sat.", "query": "Who?", "options": OPTIONS, "correct_option": 1}, query="What?"),

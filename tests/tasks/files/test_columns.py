@@ -142,6 +142,14 @@ def test_a_refusal_is_short_and_its_line_works(tmp_path, name):
         assert only(file).drops.kept > 0
 
 
+def test_options_of_unequal_number_and_answers_outside_are_dropped_and_counted(tmp_path):
+    right = {"question_stem": "Which?", "choices": {"label": ["A", "B"], "text": ["x", "y"]}, "answerKey": "B"}
+    unequal = right | {"choices": {"label": ["A", "B", "C"], "text": ["x", "y"]}}
+    rows = [right, unequal, right | {"answerKey": "D"}, right | {"question_stem": "Who?", "answerKey": "A"}]
+    drops = only(write(tmp_path / "openbookqa.json", rows)).drops
+    assert (drops.kept, drops.dropped) == (2, {"no options": 1, "answer not among the options": 1})
+
+
 def test_the_nearest_layout_is_named(tmp_path):
     rows = [{"question_stem": "Which?", "choices": ["a", "b"], "key": "A"}]
     with pytest.raises(UnclearColumnsError, match="openbookqa, which has answerkey"):
