@@ -7,7 +7,6 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.conversion import build_hooked_transformer
-from headcats.papers.planted.word_model import word_model, word_tokenizer
 from headcats.scale.shape import ModelShape
 
 Backend = Literal["bridge", "hooked"]
@@ -60,6 +59,8 @@ def random_hooked_model(
     model, layout = random_model(shape).to(device, dtype), "gpt2" if is_gpt2(shape) else "llama"
     words = ("<bos>", "<unk>")  # nobody asks for one, but TransformerLens takes no model without a tokenizer
     if backend == "hooked":
+        from headcats.papers.planted.word_model import word_model, word_tokenizer  # the core has no papers
+
         tokenizer = word_tokenizer(words, name=layout)
         return adapt(build_hooked_transformer(model, tokenizer, name=layout, device=torch.device(device)))
     return word_model(model, words, name=layout)
