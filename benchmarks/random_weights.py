@@ -56,11 +56,11 @@ def random_hooked_model(
     shape: ModelShape, backend: Backend, *, device: str = "cpu", dtype: torch.dtype = torch.float32
 ) -> HookedModel:
     """The random model as a TransformerBridge or a HookedTransformer (transformer-lens 3.x), as a user has it."""
+    from headcats.papers.planted.word_model import word_model, word_tokenizer  # the core has no papers
+
     model, layout = random_model(shape).to(device, dtype), "gpt2" if is_gpt2(shape) else "llama"
     words = ("<bos>", "<unk>")  # nobody asks for one, but TransformerLens takes no model without a tokenizer
     if backend == "hooked":
-        from headcats.papers.planted.word_model import word_model, word_tokenizer  # the core has no papers
-
         tokenizer = word_tokenizer(words, name=layout)
         return adapt(build_hooked_transformer(model, tokenizer, name=layout, device=torch.device(device)))
     return word_model(model, words, name=layout)
