@@ -1,6 +1,7 @@
 """The commands by name: imported when they are called, and stopped by Ctrl-C or SIGTERM with one line.
 
-Installed packages bring more by the entry-point group `headcats.command`: a name -> a function as typer takes it.
+Installed packages bring more by the entry-point group `headcats.command`: a name -> a function as typer takes it,
+whose attribute `ending`, if it has one, follows "Stopped before the end".
 """
 
 import contextlib
@@ -51,7 +52,7 @@ def callback(name: str) -> Callable[..., None]:
         command: Callable[..., None] = getattr(importlib.import_module(f"headcats.cli.{name}"), f"{name}_command")
     else:
         command = Guard("Command", name, _OF_PACKAGES[name].value)(_OF_PACKAGES[name].load)
-    more = _ENDINGS.get(name, "")
+    more = _ENDINGS.get(name, getattr(command, "ending", ""))
     if more is None:
         return command
 

@@ -59,7 +59,7 @@ def distinct(heads: Any, find: Callable[[Any], Head] = Head.parse) -> list[Head]
     """Heads of a list, each found by `find`; a DataError for no list, for none, and for one that is named twice."""
     if isinstance(heads, str | Head) or not hasattr(heads, "__len__") or not len(heads):
         raise DataError(f"Expected a list of at least one head, such as ['L9H6']; got {heads!r}.")
-    found = list(map(find, heads))
-    if twice := next((head for head in found if found.count(head) > 1), None):
+    parsed = list(map(find, heads))
+    if twice := next((head for head in parsed if parsed.count(head) > 1), None):
         raise DataError(f"Head {twice} is named twice; name each once.")
-    return found
+    return parsed

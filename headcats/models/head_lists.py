@@ -22,8 +22,8 @@ def heads(path: str | os.PathLike[str], *, n: int | None = None, least: float | 
 
     Understood are names ("L9H6", "9.6"; in lines or in JSON), [layer, head], [layer, head, score] (function-vector
     heads), {"16-19": [scores]} (retrieval heads), nodes {"a9.h6": {"score": ...}} of the Mechanistic Interpretability
-    Benchmark (without those that are not "in_graph"), any of these in one field of an object, and CSV with the columns
-    layer, head and score.
+    Benchmark (without those that are not "in_graph"), any of these in the field "heads" or "nodes" or the only field of
+    an object, and CSV with the columns layer, head and score.
 
     Args:
         path: A file of JSON, CSV or text.
@@ -34,7 +34,7 @@ def heads(path: str | os.PathLike[str], *, n: int | None = None, least: float | 
         The heads, each once.
 
     Raises:
-        DataError: A file that holds no heads, or a head twice.
+        DataError: A file that holds no heads, a head twice, or a score that is no number.
         OptionError: `least` for a file without scores, or `n` below 1.
 
     Example:
@@ -57,15 +57,15 @@ def heads(path: str | os.PathLike[str], *, n: int | None = None, least: float | 
         text = regular(Path(path)).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{name} cannot be read as a list of heads: {error}.") from None
-    found = list(_entries(_content(text), name))
-    if not found:
+    scored = list(_entries(_content(text)))
+    if not scored:
         raise DataError(f"{name} holds no head; expected names such as L9H6, or [layer, head] with or without a score.")
-    named = distinct([head for head, _ in found])
-    if any(score is None for _, score in found):
+    named = distinct([head for head, _ in scored])
+    if any(score is None for _, score in scored):
         if least is not None:
             raise OptionError(f"{name} has no scores of its heads: leave out `least`.")
         return named[:n]
-    ranked = sorted(found, key=lambda entry: -float(entry[1] or 0.0))
+    ranked = sorted(scored, key=lambda entry: -float(entry[1] or 0.0))
     return [head for head, score in ranked if least is None or float(score or 0.0) >= least][:n]
 
 
@@ -82,11 +82,11 @@ def _content(text: str) -> Any:
     return [name for row in cells for name in row]
 
 
-def _entries(content: Any, file: str) -> Iterator[Scored]:
+def _entries(content: Any) -> Iterator[Scored]:
     if isinstance(content, Mapping):
         inside = [value for key, value in content.items() if key in ("heads", "nodes") or len(content) == 1]
         if inside and isinstance(inside[0], list | Mapping) and _named(next(iter(content))) is None:
-            yield from _entries(inside[0], file)
+            yield from _entries(inside[0])
             return
         for key, value in content.items():
             if (head := _named(key)) is not None and not (

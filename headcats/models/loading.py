@@ -102,20 +102,20 @@ def load_model(
         of_base, folder, commit = find_folder(*base_of(adapter))
     check_folder(folder, needs_tokenizer=tokenizer is None, fetched="" if commit is None else of_base)
     with quiet():
-        own = adapter if adapter is not None and has_tokenizer(adapter) else folder
-        loaded_tokenizer = read_tokenizer(own if tokenizer is None else tokenizer)
+        tokenizer_folder = adapter if adapter is not None and has_tokenizer(adapter) else folder
+        loaded_tokenizer = read_tokenizer(tokenizer_folder if tokenizer is None else tokenizer)
         hf_model = read_model(folder, dtype=dtype, device=place, options=loader)
         if adapter is not None:
             hf_model = merged(hf_model, adapter)
     if adapter is not None:
         _log.info("Adapter %s is merged into its base model %s.", name, of_base)
     chosen = device is not None or "device_map" in loader or is_placed(hf_model)
-    said = "" if chosen else " (no device was given)"
-    return _converted(hf_model, loaded_tokenizer, name=name, origin=origin, place=place, backend=backend, said=said)
+    note = "" if chosen else " (no device was given)"
+    return _converted(hf_model, loaded_tokenizer, name=name, origin=origin, place=place, backend=backend, note=note)
 
 
 def _converted(
-    hf_model: Any, tokenizer: Any, *, name: str, origin: Origin, place: torch.device, backend: str, said: str = ""
+    hf_model: Any, tokenizer: Any, *, name: str, origin: Origin, place: torch.device, backend: str, note: str = ""
 ) -> HookedModel:
     """The adapter of a transformers model, as a class of TransformerLens that gives the same numbers."""
     with quiet():
@@ -129,7 +129,7 @@ def _converted(
         with _one_sentence(f"What TransformerLens makes of {reference.architecture} does not run"):
             check_reproduces(model, reference)
     adapted = HookedModel(model, name=name, tokenizer=tokenizer, origin=origin)
-    _log.info("Model %s: %s on %s%s, %s.", name, type(model).__name__, adapted.placement, said, adapted.dtype)
+    _log.info("Model %s: %s on %s%s, %s.", name, type(model).__name__, adapted.placement, note, adapted.dtype)
     return adapted
 
 
@@ -162,11 +162,11 @@ def quiet() -> Iterator[None]:
 
 def _wrap(source: Any, options: dict[str, Any], *, tokenizer: Any, backend: str) -> HookedModel:
     model = source.model if isinstance(source, HookedModel) else source
-    found = None if isinstance(source, HookedModel) else transformers_model(source)
-    if found is None:
+    unwrapped = None if isinstance(source, HookedModel) else transformers_model(source)
+    if unwrapped is None:
         model_class(model)
     else:
-        model, own = found
+        model, own_tokenizer = unwrapped
     model_dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), options["dtype"])
     # float32 is the default and cannot be told from "not given".
     if options["dtype"] in ("auto", torch.float32, model_dtype):
@@ -176,13 +176,13 @@ def _wrap(source: Any, options: dict[str, Any], *, tokenizer: Any, backend: str)
             f"{' and '.join(unusable)} cannot be set for a model that is already loaded: headcats uses it as it is. "
             f"Move or convert it yourself, or pass its name or folder."
         )
-    if found is not None:
-        if tokenizer is None and own is None:
+    if unwrapped is not None:
+        if tokenizer is None and own_tokenizer is None:
             raise ModelError("A transformers model needs its tokenizer: hc.load_model(model, tokenizer=tokenizer).")
         name = os.path.basename(model.config.name_or_path.rstrip("/")) or type(model).__name__
         model.config.architectures = model.config.architectures or [type(model).__name__]
-        said = read_tokenizer(own if tokenizer is None else tokenizer)
-        return _converted(model, said, name=name, origin=Origin(), place=model.device, backend=backend)
+        used = read_tokenizer(own_tokenizer if tokenizer is None else tokenizer)
+        return _converted(model, used, name=name, origin=Origin(), place=model.device, backend=backend)
     if isinstance(source, HookedModel) and tokenizer is None:
         return source
     name, origin = (source.name, source.origin) if isinstance(source, HookedModel) else (None, None)

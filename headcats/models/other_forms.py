@@ -74,13 +74,13 @@ def merged(model: nn.Module, folder: Path) -> Any:
     from peft import PeftModel
 
     try:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             adapted = PeftModel.from_pretrained(model, str(folder))
             whole = adapted.merge_and_unload().eval()
     except Exception as error:  # noqa: BLE001 - shapes, names of layers and kinds of adapters fail in their own ways
         raise _other_base(model, folder, first_line(error)) from None
-    if missing := next((str(each.message) for each in said if "missing adapter keys" in str(each.message)), ""):
+    if missing := next((str(each.message) for each in caught if "missing adapter keys" in str(each.message)), ""):
         raise _other_base(model, folder, missing[:160])
     return whole
 

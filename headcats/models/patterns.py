@@ -8,7 +8,7 @@ from torch import Tensor
 
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
-from headcats.models.hooks import keeping
+from headcats.models.hooks import hook_at, keeping
 
 Part = Callable[[Tensor], Tensor]
 """Takes a pattern `[prompt, head, from, to]` and returns the part to keep."""
@@ -16,7 +16,7 @@ Part = Callable[[Tensor], Tensor]
 
 def hook_pattern(layer: int) -> str:
     """Name of the hook at the attention pattern `[prompt, head, from, to]` of a layer, after the softmax."""
-    return f"blocks.{layer}.attn.hook_pattern"
+    return hook_at(layer, "pattern")
 
 
 def attention_patterns(

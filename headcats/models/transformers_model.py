@@ -137,7 +137,7 @@ def read_model(folder: Path, *, dtype: torch.dtype | str, device: torch.device, 
 
 
 def _text_part(folder: Path) -> dict[str, Any]:
-    """How to read the language model alone of a model of text and images or sound; {} for one of text."""
+    """Arguments that read the language model alone of a model of images or sound, too; {} for one of text."""
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     text = config.get_text_config()
     if not any(hasattr(config, part) for part in ("vision_config", "audio_config")) or text is config:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
 
 from headcats.base.errors import DataError, OptionError, check_count
+from headcats.metrics.definition import metric_name
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head, distinct
 from headcats.prompts.batch import PromptBatch
@@ -100,7 +100,7 @@ def ablate(
         attrs={
             "heads": "+".join(map(str, chosen)),
             "method": work.spec.label,
-            "metric": getattr(metric, "__name__", str(metric)),
+            "metric": metric_name(metric),
             "seed": seed,
         },
     )
@@ -157,21 +157,17 @@ def smallest_set(
     work, given = prepared(model, prompts, method, metric, reference, seed, memory, options)
     everything = [Head(layer, head) for layer, n in work.model.n_heads.items() for head in range(n)]
     pool = everything if heads is None else distinct(heads, work.model.find_head)
-    tasks = []
+    tasks, alone = [], []
     for of_task in given:
         try:
-            work.effects(of_task, [pool], half=0)
-            work.effects(of_task, [pool], half=1)
+            work.effects(of_task, [pool], half=1)  # before anything is chosen for it
+            alone.append(work.effects(of_task, [*([head] for head in pool), pool], half=0).effect)
             tasks.append(of_task)
         except DataError as problem:
             leave_out(of_task.task, problem, prompts)
     if not tasks:
         raise DataError(NOTHING)
-
-    def mean_effects(sets: Sequence[Sequence[Head]], half: int) -> Float[np.ndarray, " set"]:
-        return np.mean([work.effects(task, sets, half=half).effect for task in tasks], axis=0)
-
-    *single, whole = mean_effects([*([head] for head in pool), pool], 0).tolist()
+    *single, whole = np.mean(alone, axis=0).tolist()
     if not whole > 0:
         raise DataError(
             f"These {len(pool)} heads do no damage together ({whole:.2f} of the gap): nothing can be shared."
@@ -179,7 +175,8 @@ def smallest_set(
     left = [pool[place] for place in np.argsort(single)[::-1][:CANDIDATES]]
     order, reached = list[Head](), list[float]()
     while left and max(reached, default=0.0) < 1:
-        damage = mean_effects([[*order, head] for head in left], 0)
+        sets = [[*order, head] for head in left]
+        damage = np.mean([work.effects(task, sets, half=0).effect for task in tasks], axis=0)
         reached.append(float(damage.max()) / whole)
         order.append(left.pop(int(damage.argmax())))
     sets = [order[: n + 1] for n in range(len(order))]

@@ -1,15 +1,18 @@
 """`headcats compare` on folders that were written without a model: one, and several of one model."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from simulated import CATEGORIES, NAMES, block
 from typer.testing import CliRunner
 
 from headcats import cli
 from headcats.base.errors import DataError
+from headcats.reports.text.revisions import differing_finding, differing_table, effect_changes
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, ModelRecord, PlanRecord, TaskRecord
@@ -28,6 +31,7 @@ def write(
     shape=(2, 4),
     items=24,
     weights="w",
+    layers=(),
     tasks=TASKS,
     refused=(),
     **plan,
@@ -43,7 +47,7 @@ def write(
     folder.write_manifest(
         Manifest(
             plan=PlanRecord(**{"metrics": ("logit_diff",), "corruption": "other_task", "seed": 0} | plan),
-            model=ModelRecord("planted", weights_hash=weights),
+            model=ModelRecord("planted", weights_hash=weights, layers=layers, heads=(shape[1],) * len(layers)),
             categories=tuple(CategoryRecord(**entry) for entry in CATEGORIES[:2]),
             tasks={
                 task: TaskRecord(TASKS[task], refusal="too hard" if task in refused else "")
@@ -105,6 +109,39 @@ def test_different_models_are_refused():
     write(Path("b"), {"denoising_patch@last": (2, 3)}, shape=(3, 5), weights="v")
     with pytest.raises(DataError, match="headcats report"):
         compare("a", "b")
+
+
+def test_a_base_and_a_tuned_model_of_its_shape_are_compared_head_by_head():
+    write(Path("base"), {"denoising_patch@last": A}, layers=(0, 1))
+    write(Path("tuned"), {"denoising_patch@last": B}, weights="v", layers=(0, 1))
+    done = CliRunner().invoke(cli.app, ["compare", "base", "tuned", "--json"])
+    found = json.loads(done.stdout)
+    assert done.exit_code == 0
+    assert found["differences"].keys() >= {"model weights_hash"}
+    assert {(each["head"], each["category"], each["moves"]) for each in found["changed"]} == {
+        (head, category, True) for head in ("L0H0", "L1H2") for category in NAMES[:2]
+    }
+    first = next(each for each in found["changed"] if each["head"] == "L0H0")
+    assert (first["verdicts"], first["probabilities"]["base"]) == ({"base": "in", "tuned": "out"}, 1)
+    assert "L0H0" in compare("base", "tuned", "--csv", "changed.csv")
+    assert len(pd.read_csv("changed.csv")) == 4
+    assert found["differs"] == []  # blocks without prompts cannot be paired
+
+
+def test_effects_that_differ_are_listed_the_largest_first():
+    shape = ("revision", "category", "layer", "head")
+    values = np.array([[0.1, -0.4], [0.0, 0.2]])[None, None].repeat(2, 0)
+    q_values = np.array([[0.01, 0.04], [0.9, 0.06]])[None, None].repeat(2, 0)
+    course = xr.Dataset(
+        {f"difference{end}": (shape, values) for end in ("", "_low", "_high", "_p")}
+        | {"difference_q": (shape, q_values)},
+        coords={"revision": ["base", "tuned"], "category": ["Knowledge"], "layer": [0, 1], "head": [0, 1]},
+        attrs={"alpha": 0.05},
+    )
+    differing = effect_changes(course)
+    assert differing[["layer", "head", "difference"]].to_numpy().tolist() == [[0, 1, -0.4], [0, 0, 0.1]]
+    assert [row[0] for row in differing_table(differing).rows] == ["L0H1", "L0H0"]
+    assert differing_finding(differing, course).fields["n"] == 2
 
 
 def test_categories_that_nobody_scored_are_not_empty_ones():

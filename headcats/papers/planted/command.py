@@ -40,3 +40,6 @@ def demo_command(
         put(numbers | {"page": shown.page})
         return
     tell([paragraph("text.plain", text=f"Pictures, and the commands for your own model: {shown.page}")])
+
+
+demo_command.ending = "; the same command goes on"  # type: ignore[attr-defined]

@@ -69,9 +69,9 @@ def needle_sequences(model: Any, *, n_samples: int = 32, length: int = 200, need
     for sample in range(n_samples):
         text = draws.choice(known, length, replace=False)
         start = round((length - asked) * (sample + 0.5) / n_samples)
-        told = text[start : start + asked]
-        rows.append([*bos, *text, *told[:-1]])
-        wanted.append(told[_KEY:])
+        passage = text[start : start + asked]
+        rows.append([*bos, *text, *passage[:-1]])
+        wanted.append(passage[_KEY:])
         places.append(len(bos) + start + _KEY + np.arange(needle))
     return Needles(*(torch.as_tensor(np.array(each), dtype=torch.long) for each in (rows, wanted, places)))
 
@@ -116,7 +116,7 @@ def retrieval_scores(
     check_model(adapted)
     drawn = needle_sequences(adapted, n_samples=n_samples, length=length, needle=needle, seed=seed)
     grid = np.full((n_samples, len(adapted.layers), adapted.max_heads), np.nan)
-    said = np.zeros(n_samples)
+    copied = np.zeros(n_samples)
     for sample, tokens in enumerate(drawn.tokens.split(1)):
         looks: dict[int, Tensor] = {}
         part = functools.partial(_looks_at, steps=needle)
@@ -124,11 +124,11 @@ def retrieval_scores(
         with torch.no_grad():
             logits = adapted.forward_last(tokens, needle, hooks=hooks)
         right = (logits[0].argmax(-1).cpu() == drawn.needle[sample])[None]
-        said[sample] = float(right.double().mean())
+        copied[sample] = float(right.double().mean())
         for row, layer in enumerate(adapted.layers):
             copies = (looks[layer] == drawn.places[sample]) & right
             grid[sample, row, : adapted.n_heads[layer]] = copies.double().mean(-1).numpy()
-    if not said.any():
+    if not copied.any():
         raise DataError(
             f"Model {adapted.name!r} says no token of the needles, so no head can be seen to copy one: take a shorter "
             "length or needle, or a model that can copy."
@@ -144,7 +144,7 @@ def retrieval_scores(
         attrs={
             "model": adapted.name,
             "seed": seed,
-            "copied": float(said.mean()),
+            "copied": float(copied.mean()),
             "n_samples": n_samples,
             "n_needed": max(2, int(np.ceil((1.96 * widest / _HALF_WIDTH) ** 2))),
         },

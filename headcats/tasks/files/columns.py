@@ -1,4 +1,4 @@
-"""What the columns of a file are, and its records under the usual names."""
+"""Columns of a file by role, and its records under the usual names."""
 
 import itertools
 import re
@@ -10,20 +10,10 @@ from headcats.base.errors import DataError, unknown_name_message
 from headcats.tasks.files.questions import with_options
 from headcats.tasks.files.records import ABSENT, OPTIONAL, Records, by_meaning, meaning
 
-ROLES = {
-    "input": "a word, or a question",
-    "clean": "the whole prompt",
-    "corrupted": "the corrupted prompt; otherwise that of another row",
-    "answer": "the right continuation; a list of columns, or '*' for all others, gives a task for each",
-    "wrong": "the wrong continuation; otherwise that of another row",
-    "options": "a list of options, their columns, or option -> score",
-    "template": "a text with {}, [X] or %s for the input, which ends at [Y], if it has one",
-    "item": "rows that are one case in every statistic",
-    "group": "a group of tasks that are no independent evidence",
-    "good": "a whole sentence, which is right",
-    "bad": "the same sentence with a wrong word",
-}
-_FOUND = re.compile(r"\{([^{}]+)\}")
+ROLES = (
+    "input", "clean", "corrupted", "answer", "wrong", "options", "template", "item", "group", "good", "bad",
+)  # fmt: skip
+_NAMES_IN_TEXT = re.compile(r"\{([^{}]+)\}")
 _SLOT = re.compile(r"\{\}|\[X\]|%s|\{subject\}")
 _ANSWERED = re.compile(r"\[Y\]|\[MASK\]|<mask>")
 LOOKED_AT = 100
@@ -44,14 +34,14 @@ class Columns:
 
     def __str__(self) -> str:
         written = (f"{role} = {' and '.join([of] if isinstance(of, str) else of)}" for role, of in self.roles.items())
-        found = (f"{role} as in {pattern}" for role, pattern in self.patterns.items())
-        return f"{self.layout or 'columns'} ({', '.join([*written, *found])})"
+        limited = (f"{role} as in {pattern}" for role, pattern in self.patterns.items())
+        return f"{self.layout or 'columns'} ({', '.join([*written, *limited])})"
 
     def __bool__(self) -> bool:
         return bool(self.roles)
 
     def each(self, records: Records) -> Iterator[tuple[str, "Columns"]]:
-        """What tells its tasks apart ("" for a single one), and the columns of each."""
+        """Name what tells its tasks apart ("" for a single one), with the columns of each."""
         answers = self.roles.get("answer", "")
         if answers == "*":
             used = {
@@ -74,13 +64,9 @@ class Columns:
         """Raise a DataError for a column that the file lacks; a layout may name some that not every file has."""
         known = by_meaning(records.columns, file=records.file)
         for path in itertools.chain(*([of] if isinstance(of, str) else of for of in self.roles.values())):
-            for name in _FOUND.findall(path) if "{" in path else [path]:
-                if (
-                    meaning(_first(name)) not in known
-                    and meaning(name) not in known
-                    and name != "*"
-                    and not self.layout
-                ):
+            for name in _NAMES_IN_TEXT.findall(path) if "{" in path else [path]:
+                is_known = {meaning(_first(name)), meaning(name)} & {*known, "*"}
+                if not is_known and not self.layout:
                     raise DataError(unknown_name_message(f"column of {records.file}", name, records.columns))
 
     def renamed(self, records: Records) -> Records:
@@ -111,8 +97,8 @@ class Columns:
         path = self.roles.get(role)
         text = _text(cell(row, path)) if isinstance(path, str) else None
         if text and role in self.patterns:
-            found = re.search(self.patterns[role], text, flags=re.DOTALL)
-            text = found[1].strip() if found else None
+            match = re.search(self.patterns[role], text, flags=re.DOTALL)
+            text = match[1].strip() if match else None
         return self.words.get(text, text) if text and role in ("answer", "wrong") else text
 
     def _key(self, row: Row) -> Any:
@@ -126,7 +112,7 @@ class Columns:
             return cell(row, path)
         paths = [path] if isinstance(path, str) else path
         texts = [text for each in paths for text in _spread(cell(row, each)) if text not in (None, "")]
-        return texts if pattern is None else [found.strip() for text in texts for found in re.findall(pattern, text)]
+        return texts if pattern is None else [part.strip() for text in texts for part in re.findall(pattern, text)]
 
     def _prompt(self, row: Row) -> dict[str, str | None]:
         """Texts of a finished prompt."""
@@ -160,11 +146,11 @@ def rows(records: Records) -> Iterator[tuple[int, Row]]:
 
 
 def cell(row: Row, path: str) -> Any:
-    """What stands there: a column, a field within it, or a text with columns in it; None for nothing."""
+    """Value of a column, of a field within it, or of a text with columns in it; None for nothing."""
     if "{" in path:
-        texts = [_text(cell(row, name)) or "" for name in _FOUND.findall(path)]
+        texts = [_text(cell(row, name)) or "" for name in _NAMES_IN_TEXT.findall(path)]
         filled = iter(texts)
-        made = _FOUND.sub(lambda _: next(filled), path).strip()
+        made = _NAMES_IN_TEXT.sub(lambda _: next(filled), path).strip()
         return made if any(texts) or not texts else None
     if meaning(path) in row:
         value = row[meaning(path)]
@@ -209,7 +195,7 @@ def _filled(template: str, subject: str) -> str | None:
 
 
 def _continued(good: str, bad: str) -> dict[str, str | None]:
-    """What two sentences begin with, and the first word of each that differs."""
+    """The beginning that two sentences share, and the first word of each that differs."""
     words, others = good.rstrip(".?! ").split(), bad.rstrip(".?! ").split()
     n = next((n for n, pair in enumerate(zip(words, others, strict=False)) if pair[0] != pair[1]), 0)
     if not n:

@@ -100,9 +100,11 @@ def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | No
         notes.append(f"a leading space put before the answers of {pluralize(n, 'row')}")
     if n := counts["uneven"]:
         notes.append(f"in {pluralize(n, 'row')} one of the answers begins with a space and the other not")
-    taken = "is that of another row (its own words in reverse where none has another answer)"
-    borrowed = {"corrupted prompt": counts["corrupted"], "distractor": counts["wrong"]}
-    notes += [f"the {name} {taken} in {pluralize(n, 'row')}" for name, n in borrowed.items() if n]
+    if n := counts["corrupted"]:
+        reverse = "the words in reverse where none has another prompt and answer"
+        notes.append(f"in {pluralize(n, 'row')} the corrupted prompt is that of another row ({reverse})")
+    if n := counts["wrong"]:
+        notes.append(f"in {pluralize(n, 'row')} the distractor is the answer of another row")
     return FileTask("; ".join(notes), make, rows.report)
 
 

@@ -92,15 +92,13 @@ def _is_records(value: Any) -> bool:
 def record_tasks(records: Records, settings: FileSettings, *, layout: str = "prompts") -> dict[str, FileTask]:
     """The tasks of a table of prompts, questions with options, or word pairs; see `file_tasks`."""
     columns = settings.columns or layout_of(records, settings.layouts)
-    if columns is not None:
-        columns.check(records)
     tasks = {}
     for name, each in [("", None)] if columns is None else columns.each(records):
         renamed = records if each is None else each.renamed(records)
         try:
             task = _table_task(renamed, settings, layout if each is None else str(each))
         except UnclearColumnsError as problem:
-            raise type(problem)(f"{problem}{_advice(records)}") from None
+            raise type(problem)(f"{problem}{_advice(records, settings.path)}") from None
         group = (renamed if GROUP in renamed.columns else records).group()
         tasks[name] = replace(task, group=group)
     return tasks
@@ -109,19 +107,19 @@ def record_tasks(records: Records, settings: FileSettings, *, layout: str = "pro
 def _table_task(records: Records, settings: FileSettings, layout: str) -> FileTask:
     """`layout`: what the columns are, of records that have been renamed."""
     records = with_answers(records, tokenizer=settings.tokenizer)
-    said = layout if records.optional else ""
+    of_columns = layout if records.optional else ""
     names = {meaning(column) for column in records.columns}
     of_years = "label" in names and not names & {"answer", "wrong", "distractor", "wrong_answer", "corrupted_label"}
     prompts = (year_task(records) if of_years else None) or contrast_task(records, layout=layout)
     if prompts is not None:
         _refuse_templates(settings, records.file, "finished prompts")
         return prompts
-    if (questions := option_task(records, answer=settings.answer, layout=said)) is not None:
+    if (questions := option_task(records, answer=settings.answer, layout=of_columns)) is not None:
         _refuse_templates(settings, records.file, "questions with options")
         return questions
     if settings.answer:
         raise DataError(f"suite.toml: {records.file} holds no questions with options: leave out 'answer'.")
-    if (pairs := word_pair_task(records, templates=settings.templates, layout=said)) is not None:
+    if (pairs := word_pair_task(records, templates=settings.templates, layout=of_columns)) is not None:
         return pairs
     raise UnknownLayoutError(
         f"{records.file}: which of the columns {first_few(list(map(repr, records.columns)))} is the input, and which "
@@ -148,9 +146,11 @@ def layout_of(records: Records, more: Mapping[str, Any]) -> Columns | None:
     """The first layout that fits, of `more` and then of the table; None if none does."""
     first = next((row for _, row in rows(records) if row), {})
     for name, entry in [*more.items(), *layouts().items()]:
-        there = all(cell(first, path) is not None or path in first for path in entry["has"])
-        there &= first.keys() <= set(map(meaning, entry.get("only", first)))
-        if there and all(re.search(held, as_text(cell(first, of))) for of, held in entry.get("where", {}).items()):
+        has_columns = all(cell(first, path) is not None or path in first for path in entry["has"])
+        has_columns &= first.keys() <= set(map(meaning, entry.get("only", first)))
+        if has_columns and all(
+            re.search(held, as_text(cell(first, of))) for of, held in entry.get("where", {}).items()
+        ):
             return read_columns(
                 {key: of for key, of in entry.items() if key not in ("has", "where", "only")}, place=name, layout=name
             )
@@ -169,7 +169,7 @@ def nearest(records: Records) -> str:
     return f" Nearest is the layout {name}, which has {first_few(lacks)}, too." if shares[name] > 0.5 else ""
 
 
-def _advice(records: Records) -> str:
+def _advice(records: Records, path: str) -> str:
     """A line of suite.toml with a guess; "" without one.
 
     Of columns with a usual name, or else of all, the input is the one with most different texts, and the answer the one
@@ -187,6 +187,8 @@ def _advice(records: Records) -> str:
     if not (given and answer):
         return ""
     guess = {"input": names[given], "answer": names[answer]}
-    said = ", ".join(f"{role} = {json.dumps(of, ensure_ascii=False)}" for role, of in guess.items())
-    line = f"files.{json.dumps(records.file)}.columns = {{{said}}}"
-    return f" Say it in a suite.toml beside the file: {line} (or --columns input=...,answer=...)."
+    roles = ", ".join(f"{role} = {json.dumps(of, ensure_ascii=False)}" for role, of in guess.items())
+    line = f"files.{json.dumps(path or records.file)}.columns = {{{roles}}}"
+    is_short = not any("," in name or len(name) > 40 for name in guess.values())
+    option = f" (or --columns {','.join(f'{role}={name}' for role, name in guess.items())})" * is_short
+    return f" Say it in the suite.toml of the file or its folder: {line}{option}."

@@ -57,9 +57,9 @@ def load_files(source: str | os.PathLike[str]) -> LoadedFiles:
     text = os.fspath(source)
     written, columns = split_source(text)
     if text.startswith("hf://"):
-        found = record_tasks(hub_records(written), FileSettings(columns=columns or None))
+        of_hub = record_tasks(hub_records(written), FileSettings(columns=columns or None))
         name = PurePosixPath(written.removeprefix(HUB)).parts[1]
-        return _loaded(name, text, {PurePosixPath(name): found}, SuiteSettings())
+        return _loaded(name, text, {PurePosixPath(name): of_hub}, SuiteSettings())
     if os.path.exists(text):
         written, columns = text, Columns()
     path = Path(os.path.abspath(written))
@@ -77,9 +77,9 @@ def load_files(source: str | os.PathLike[str]) -> LoadedFiles:
         raise DataError(f"{path.name} is not a file of data that headcats reads; {advice}.")
     settings = replace(read_settings(path.parent), name="")
     of_file = settings.of(path.name)
-    found = _read(path, replace(of_file, columns=columns) if columns else of_file)
+    of_file_tasks = _read(path, replace(of_file, columns=columns) if columns else of_file)
     full = f"{path}{text[len(written) :]}"
-    return _loaded(path.stem, full, {PurePosixPath(path.name): found}, settings)
+    return _loaded(path.stem, full, {PurePosixPath(path.name): of_file_tasks}, settings)
 
 
 def _folder(folder: Path) -> LoadedFiles:

@@ -33,7 +33,7 @@ from headcats.base.errors import DataError, unknown_name_message
 from headcats.results.categories import Category
 from headcats.tasks.files.columns import Columns
 from headcats.tasks.files.content import reading
-from headcats.tasks.files.written_columns import read_columns
+from headcats.tasks.files.written_columns import check_pattern, read_columns
 
 NAME = "suite.toml"
 LETTER, TEXT = "letter", "text"
@@ -53,9 +53,11 @@ class FileSettings:
     group: str = ""
     columns: Columns | None = None
     names: tuple[str, ...] = ()
-    """Of the columns of a file that has none."""
+    """Names of the columns of a file that has none."""
     layouts: Mapping[str, Any] = field(default_factory=dict)
     """Name -> columns of the user's own layouts."""
+    path: str = ""
+    """Path within the folder of the suite."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class SuiteSettings:
 
     def of(self, path: str) -> FileSettings:
         """The settings of a file."""
-        return replace(self.files.get(path, FileSettings()), layouts=self.layouts)
+        return replace(self.files.get(path, FileSettings()), layouts=self.layouts, path=path)
 
 
 def read_settings(folder: Path) -> SuiteSettings:
@@ -96,11 +98,12 @@ def read_settings(folder: Path) -> SuiteSettings:
         has = values.get("has") if isinstance(values, dict) else None
         if not (isinstance(has, list) and has and all(isinstance(each, str) for each in has)):
             raise DataError(f"{NAME}, [layouts.{name}]: expected `has`, a list of columns; got {values!r:.60}.")
-        where, only = values.get("where", {}), values.get("only", [])
+        where, only, place = values.get("where", {}), values.get("only", []), f"{NAME}, [layouts.{name}]"
         if not isinstance(only, list) or not isinstance(where, dict):
-            raise DataError(f"{NAME}, [layouts.{name}]: expected `where` as a table and `only` as a list of columns.")
-        roles = {key: of for key, of in values.items() if key not in ("has", "where", "only")}
-        read_columns(roles | ({"patterns": {}} if "patterns" not in roles else {}), place=f"{NAME}, [layouts.{name}]")
+            raise DataError(f"{place}: expected `where` as a table and `only` as a list of columns.")
+        for column, held in where.items():
+            check_pattern(column, held, place)
+        read_columns({key: of for key, of in values.items() if key not in ("has", "where", "only")}, place=place)
     return SuiteSettings(_text(content, "name", NAME), categories, files, layouts)
 
 

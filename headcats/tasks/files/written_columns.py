@@ -51,14 +51,18 @@ def _check_others(key: str, value: Any, place: str) -> None:
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
         raise DataError(f"{place}: expected {key!r} as a table of texts; got {value!r:.60}.")
     for role, pattern in value.items() if key == "patterns" else ():
-        try:
-            groups = re.compile(pattern).groups
-        except re.error as error:
-            raise DataError(f"{place}: the pattern of {role!r:.40} is no regular expression ({error}).") from None
-        if role not in ROLES or groups != 1:
+        if role not in ROLES or check_pattern(role, pattern, place) != 1:
             raise DataError(
                 f"{place}: expected a pattern with one group for a role; got {role!r:.40} = {pattern!r:.60}."
             )
+
+
+def check_pattern(name: str, pattern: Any, place: str) -> int:
+    """Number of groups of a pattern; a DataError for no regular expression."""
+    try:
+        return re.compile(pattern).groups
+    except (re.error, TypeError) as error:
+        raise DataError(f"{place}: the pattern of {name!r:.40} is no regular expression ({error}).") from None
 
 
 def written_source(source: Any, columns: Any) -> str:

@@ -142,6 +142,32 @@ def test_a_refusal_is_short_and_its_line_works(tmp_path, name):
         assert only(file).drops.kept > 0
 
 
+def test_a_refusal_in_a_subfolder_names_the_path_within_the_folder(tmp_path):
+    write(tmp_path / "sub" / "names.csv", UNCLEAR["names.csv"])
+    with pytest.raises(UnclearColumnsError) as caught:
+        hc.suite(tmp_path)
+    line = re.search(r"files\..*?\.columns = \{.*?\}", str(caught.value))[0]
+    assert "sub/names.csv" in line
+    write(tmp_path / "suite.toml", line)
+    assert len(hc.suite(tmp_path).tasks) == 1
+
+
+@for_each(
+    "layout,message",
+    [
+        ('input = "a"', "`has`"),
+        ('has = ["a"]\nwhere = {a = "("}\ninput = "a"\nanswer = "b"', "regular expression"),
+        ('has = ["a"]\nonly = "a"\ninput = "a"\nanswer = "b"', "`only`"),
+        ('has = ["a"]\ninput = "a"', "answer"),
+    ],
+)
+def test_a_wrong_layout_of_a_folder_is_refused(tmp_path, layout, message):
+    write(tmp_path / "a.csv", "input,output\nx,y\n")
+    write(tmp_path / "suite.toml", f"[layouts.mine]\n{layout}\n")
+    with pytest.raises(DataError, match=message):
+        hc.suite(tmp_path)
+
+
 def test_options_of_unequal_number_and_answers_outside_are_dropped_and_counted(tmp_path):
     right = {"question_stem": "Which?", "choices": {"label": ["A", "B"], "text": ["x", "y"]}, "answerKey": "B"}
     unequal = right | {"choices": {"label": ["A", "B", "C"], "text": ["x", "y"]}}
