@@ -1,4 +1,4 @@
-"""What `hc.ablate` costs beside one forward pass: 20 heads of a model of GPT-2's shape, 64 prompts.
+"""Measure what `hc.ablate` costs beside one forward pass: 20 heads of a model of GPT-2's shape, 64 prompts.
 
     python benchmarks/chosen_heads.py
 

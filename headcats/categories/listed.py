@@ -66,7 +66,7 @@ def in_both(members: xr.Dataset, heads: Sequence[Any], *, sign: str = "helping")
 
 
 def listed_heads(grid: xr.Dataset, heads: Sequence[Any]) -> Bool[np.ndarray, "layer head"]:
-    """Where the heads of a list stand in a grid of layers and heads; a DataError for one that it lacks, or a repeat."""
+    """Marks of the heads of a list in a grid of layers and heads; a DataError for one that it lacks, or a repeat."""
     layers = [int(layer) for layer in grid["layer"].values]
     marks = np.zeros((grid.sizes["layer"], grid.sizes["head"]), dtype=bool)
     for head in distinct(heads):

@@ -148,8 +148,8 @@ def smallest_set(
 
     Example:
         >>> import headcats as hc
-        >>> found = hc.smallest_set("mini", ["plural", "antonym"], heads=["L1H1", "L1H6", "L0H0"], n_prompts=16)
-        >>> found["head"].dims, bool((found.low <= found.high).all())
+        >>> smallest = hc.smallest_set("mini", ["plural", "antonym"], heads=["L1H1", "L1H6", "L0H0"], n_prompts=16)
+        >>> smallest["head"].dims, bool((smallest.low <= smallest.high).all())
         (('size',), True)
     """
     if not (isinstance(share, int | float) and not isinstance(share, bool) and 0 < share <= 1):

@@ -115,17 +115,17 @@ def test_a_base_and_a_tuned_model_of_its_shape_are_compared_head_by_head():
     write(Path("base"), {"denoising_patch@last": A}, layers=(0, 1))
     write(Path("tuned"), {"denoising_patch@last": B}, weights="v", layers=(0, 1))
     done = CliRunner().invoke(cli.app, ["compare", "base", "tuned", "--json"])
-    found = json.loads(done.stdout)
+    comparison = json.loads(done.stdout)
     assert done.exit_code == 0
-    assert found["differences"].keys() >= {"model weights_hash"}
-    assert {(each["head"], each["category"], each["moves"]) for each in found["changed"]} == {
+    assert comparison["differences"].keys() >= {"model weights_hash"}
+    assert {(each["head"], each["category"], each["moves"]) for each in comparison["changed"]} == {
         (head, category, True) for head in ("L0H0", "L1H2") for category in NAMES[:2]
     }
-    first = next(each for each in found["changed"] if each["head"] == "L0H0")
+    first = next(each for each in comparison["changed"] if each["head"] == "L0H0")
     assert (first["verdicts"], first["probabilities"]["base"]) == ({"base": "in", "tuned": "out"}, 1)
     assert "L0H0" in compare("base", "tuned", "--csv", "changed.csv")
     assert len(pd.read_csv("changed.csv")) == 4
-    assert found["differs"] == []  # blocks without prompts cannot be paired
+    assert comparison["differs"] == []  # blocks without prompts cannot be paired
 
 
 def test_effects_that_differ_are_listed_the_largest_first():

@@ -138,10 +138,10 @@ def test_an_object_stays_as_it_is_and_gives_its_numbers(wrap: Any) -> None:
 
 def test_a_run_of_an_object_goes_to_a_map() -> None:
     mini = hc.load_model("mini")
-    found = transformers.AutoModelForCausalLM.from_pretrained(lookup("model", "mini"), dtype=torch.float32)
+    loaded = transformers.AutoModelForCausalLM.from_pretrained(lookup("model", "mini"), dtype=torch.float32)
     options = {"tasks": ["plural"], "n_prompts": 4, "methods": ["denoising_patch@last"]}
     expected = hc.run("mini", **options)
-    results = hc.run(hc.load_model(found, tokenizer=mini.tokenizer), **options)
+    results = hc.run(hc.load_model(loaded, tokenizer=mini.tokenizer), **options)
     first, second = (hc.score(each).effect.values for each in (results, expected))
     assert abs(first - second).max() < 1e-5
 

@@ -62,9 +62,9 @@ def with_descriptors(path, value, *tasks, **attrs):
 
 def test_descriptors_are_of_the_first_folder_with_the_tasks_that_the_others_add(tmp_path):
     first, second = with_descriptors(tmp_path / "1", 1.0, "b"), with_descriptors(tmp_path / "2", 2.0, "b", "c")
-    found = RunResults(merge([folder(tmp_path / "0", "a"), first, second], out=tmp_path / "all")).descriptors
-    assert found["entropy"].values.tolist() == [1.0]
-    by_task = [found[name].values.tolist() for name in ("task", "direct_logit", "n_prompts")]
+    descriptors = RunResults(merge([folder(tmp_path / "0", "a"), first, second], out=tmp_path / "all")).descriptors
+    assert descriptors["entropy"].values.tolist() == [1.0]
+    by_task = [descriptors[name].values.tolist() for name in ("task", "direct_logit", "n_prompts")]
     assert by_task == [["b", "c"], [1, 2], [1, 2]]
     other = with_descriptors(tmp_path / "3", 2.0, "d", made_on="another")
     with pytest.raises(DamagedFileError, match=r"3.descriptors\.nc .*another model"):

@@ -75,16 +75,16 @@ def test_a_suite_takes_the_prompts_and_the_reference_of_a_run() -> None:
 def test_the_smallest_set_is_chosen_on_one_half_and_judged_on_the_other() -> None:
     options: dict[str, Any] = {"tasks": ["plural"], "n_prompts": 24, "method": "mean_ablation@last"}
     pool = [f"L{layer}H{head}" for layer in (1, 2, 4) for head in range(3)]
-    found = hc.smallest_set("mini", SUITE, heads=pool, share=0.5, **options)
-    assert set(found["head"].values) <= set(pool)
-    assert found.attrs["size"] == int((found.share >= 0.5).values.argmax()) + 1
-    assert found.attrs["heads"].split("+") == found["head"].values[: found.attrs["size"]].tolist()
-    assert (found.low <= found.share).all()
-    assert (found.share <= found.high).all()
-    whole = hc.smallest_set("mini", SUITE, heads=found["head"].values.tolist(), share=1.0, **options)
-    assert whole["head"].values[0] == found["head"].values[0]
+    smallest = hc.smallest_set("mini", SUITE, heads=pool, share=0.5, **options)
+    assert set(smallest["head"].values) <= set(pool)
+    assert smallest.attrs["size"] == int((smallest.share >= 0.5).values.argmax()) + 1
+    assert smallest.attrs["heads"].split("+") == smallest["head"].values[: smallest.attrs["size"]].tolist()
+    assert (smallest.low <= smallest.share).all()
+    assert (smallest.share <= smallest.high).all()
+    whole = hc.smallest_set("mini", SUITE, heads=smallest["head"].values.tolist(), share=1.0, **options)
+    assert whole["head"].values[0] == smallest["head"].values[0]
     other = hc.smallest_set("mini", SUITE, heads=pool, share=0.5, seed=1, **options)
-    assert not np.allclose(other.share[0], found.share[0])  # other halves
+    assert not np.allclose(other.share[0], smallest.share[0])  # other halves
 
 
 @for_each(

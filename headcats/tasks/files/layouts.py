@@ -1,4 +1,4 @@
-"""Which layout a file has, and the tasks in it."""
+"""The layout of a file, and the tasks in it."""
 
 import functools
 import itertools

@@ -60,8 +60,8 @@ class TemplatePrompts:
         _, (subject, answer) = rows[row]
         text = self.templates[template].rstrip()
         draws = stream(seed, "another subject", text, subject)
-        found = drawn(rows, lambda row: row[1][1] != answer, draws=draws)
-        other, distractor = found[1] if found else (subject, answer)  # there is one, as `__post_init__` saw
+        another = drawn(rows, lambda row: row[1][1] != answer, draws=draws)
+        other, distractor = another[1] if another else (subject, answer)  # there is one, as `__post_init__` saw
         return PromptPair(
             key=subject if len(self.templates) == 1 else f"{subject}, template {template + 1}",
             item=subject,

@@ -17,7 +17,7 @@ def test_scores_are_those_of_a_literal_replica() -> None:
     model = hc.load_model("mini-cognitive")
     scores = retrieval_scores(model, **OPTIONS)
     drawn = needle_sequences(model, **OPTIONS)
-    expected, said = np.zeros(scores.retrieval.shape), 0.0
+    expected, copied = np.zeros(scores.retrieval.shape), 0.0
     for tokens, needle, places in zip(*drawn, strict=True):
         with torch.no_grad():
             logits, cache = model.model.run_with_cache(tokens[None])
@@ -25,13 +25,13 @@ def test_scores_are_those_of_a_literal_replica() -> None:
             at = len(tokens) - 2 + step
             if int(logits[0, at].argmax()) != token:
                 continue
-            said += 1 / 24
+            copied += 1 / 24
             for row, layer in enumerate(model.layers):
                 pattern = cache[f"blocks.{layer}.attn.hook_pattern"][0, :, at]
                 expected[row] += (pattern.argmax(-1) == place).numpy() / 24
     np.testing.assert_allclose(scores.retrieval.values, expected, atol=1e-9)
-    assert scores.attrs["copied"] == pytest.approx(said)
-    assert 0 < float(scores.retrieval.max()) <= said
+    assert scores.attrs["copied"] == pytest.approx(copied)
+    assert 0 < float(scores.retrieval.max()) <= copied
     assert (scores.low <= scores.retrieval).all()
     assert (scores.retrieval <= scores.high).all()
     assert scores.attrs["n_needed"] > 12

@@ -44,8 +44,8 @@ def test_a_public_layout_loads_as_meant(tmp_path, name):
 
 def test_every_layout_of_the_table_has_a_file(tmp_path):
     loaded = [hc.suite(write(tmp_path / name, _content(name, content))).tasks for name, (content, _) in PUBLIC.items()]
-    said = " ".join(task.source for tasks in loaded for task in tasks)
-    assert {name for name in layouts() if f"{name} (" not in said} == set()
+    sources = " ".join(task.source for tasks in loaded for task in tasks)
+    assert {name for name in layouts() if f"{name} (" not in sources} == set()
 
 
 @pytest.mark.parametrize("seed", [0, 1])
