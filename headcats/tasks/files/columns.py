@@ -111,8 +111,11 @@ class Columns:
         if isinstance(path, str) and pattern is None:
             return cell(row, path)
         paths = [path] if isinstance(path, str) else path
-        texts = [text for each in paths for text in _spread(cell(row, each)) if text not in (None, "")]
-        return texts if pattern is None else [part.strip() for text in texts for part in re.findall(pattern, text)]
+        texts = [_text(text) or "" for each in paths for text in _spread(cell(row, each))]
+        if pattern is not None:
+            return [part.strip() for text in texts for part in re.findall(pattern, text)]
+        # One that is missing before others keeps its place: a letter or number counts it.
+        return texts[: max((place for place, text in enumerate(texts, 1) if text), default=0)]
 
     def _prompt(self, row: Row) -> dict[str, str | None]:
         """Texts of a finished prompt."""

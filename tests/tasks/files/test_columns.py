@@ -176,6 +176,12 @@ def test_options_of_unequal_number_and_answers_outside_are_dropped_and_counted(t
     assert (drops.kept, drops.dropped) == (2, {"no options": 1, "answer not among the options": 1})
 
 
+def test_an_option_that_is_missing_does_not_move_the_letters_of_those_behind_it(tmp_path):
+    lines = ("context,question,answerA,answerB,answerC,label", "It rained,Why?,cloud,,sun,2", "It rained,How?,a,b,,2")
+    drops = only(write(tmp_path / "social.csv", "\n".join(lines) + "\n")).drops
+    assert (drops.kept, drops.dropped) == (1, {"no options": 1})
+
+
 def test_the_nearest_layout_is_named(tmp_path):
     rows = [{"question_stem": "Which?", "choices": ["a", "b"], "key": "A"}]
     with pytest.raises(UnclearColumnsError, match="openbookqa, which has answerkey"):
