@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -115,12 +116,13 @@ def _named(key: str) -> Head | None:
 
 
 def _score(value: Any) -> float | None:
-    """A score, the mean of several; None without one."""
-    if isinstance(value, Mapping):
-        value = value.get("score")
-    if isinstance(value, list) and value:
-        return sum(map(float, value)) / len(value)
+    """A finite score, the mean of several; None without one."""
+    value = value.get("score") if isinstance(value, Mapping) else value
+    given = [each for each in (value if isinstance(value, list) else [value]) if each not in (None, "")]
     try:
-        return float(value) if isinstance(value, int | float | str) and str(value).strip() else None
-    except ValueError:
-        raise DataError(f"Expected the score of a head as a number; got {value!r:.40}.") from None
+        score = sum(map(float, given)) / len(given) if given else None
+    except (TypeError, ValueError):
+        score = math.nan
+    if score is not None and not math.isfinite(score):
+        raise DataError(f"Expected the score of a head as a number; got {value!r:.40}.")
+    return score

@@ -48,6 +48,8 @@ def test_published_lists_of_heads(tmp_path: Path, name: str) -> None:
         ('["head"]', "Expected a head"),
         ("", "holds no head"),
         ("layer,head,score\n9,6,high\n", "a number"),
+        ('{"0-1": [0.5], "0-2": [NaN]}', "a number"),
+        ('{"0-1": [[0.5]]}', "a number"),
     ],
 )
 def test_a_file_without_heads_is_refused(tmp_path: Path, content: str, message: str) -> None:

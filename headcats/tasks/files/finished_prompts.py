@@ -57,14 +57,8 @@ def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | No
             f"files.{json.dumps(records.file)}.columns = {{clean = {json.dumps(clean)}, corrupted = "
             f"{json.dumps(corrupted)}, answer = {json.dumps(answer or 'COLUMN')}}} in a suite.toml beside it."
         )
-    columns = [
-        clean,
-        corrupted,
-        answer,
-        wrong,
-        *([item] if item else []),
-        *([template] if records.optional and template else []),
-    ]
+    columns = [clean, corrupted, answer, wrong, *([item] if item else [])]
+    columns += [template] if records.optional and template else []
     counts = Counter[str]()
 
     def read() -> Iterator[Row]:
