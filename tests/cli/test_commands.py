@@ -20,7 +20,7 @@ from headcats.cli.commands import callback
 
 COMMANDS = (
     "run", "validate", "plan", "map", "report", "figure", "compare", "evidence", "merge", "export",
-    "push", "list", "demo",
+    "push", "list",
 )  # fmt: skip
 
 
@@ -32,9 +32,11 @@ def shown(*arguments):
 
 
 def test_every_command_explains_itself():
-    assert sorted(typer.main.get_command(cli.app).commands) == sorted(COMMANDS)
+    """Those that papers register, too."""
+    commands = typer.main.get_command(cli.app).commands
+    assert set(COMMANDS) <= set(commands)
     listed = shown("--help")
-    for name in COMMANDS:
+    for name in commands:
         assert name in listed
         first = callback(name).__doc__.split("\n")[0].split(",")[0]
         printed = shown(name, "--help")
@@ -45,7 +47,7 @@ def test_every_command_explains_itself():
 def test_every_example_is_one_that_the_command_takes():
     """They are parsed, not run: names and numbers of options are right."""
     app = typer.main.get_command(cli.app)
-    for name in COMMANDS:
+    for name in app.commands:
         lines = [line.strip() for line in callback(name).__doc__.splitlines()]
         examples = [line.removeprefix("- `").removesuffix("`") for line in lines if line.startswith("- `headcats ")]
         assert examples, name
