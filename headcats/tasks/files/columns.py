@@ -45,7 +45,7 @@ class Columns:
         answers = self.roles.get("answer", "")
         if answers == "*":
             used = {
-                meaning(_first(path))
+                meaning(path.partition(".")[0])
                 for role in self.roles.values()
                 for path in ([role] if isinstance(role, str) else role)
             }
@@ -65,7 +65,7 @@ class Columns:
         known = by_meaning(records.columns, file=records.file)
         for path in itertools.chain(*([of] if isinstance(of, str) else of for of in self.roles.values())):
             for name in _NAMES_IN_TEXT.findall(path) if "{" in path else [path]:
-                is_known = {meaning(_first(name)), meaning(name)} & {*known, "*"}
+                is_known = {meaning(name.partition(".")[0]), meaning(name)} & {*known, "*"}
                 if not is_known and not self.layout:
                     raise DataError(unknown_name_message(f"column of {records.file}", name, records.columns))
 
@@ -168,10 +168,6 @@ def cell(row: Row, path: str) -> Any:
         else:
             return None
     return value
-
-
-def _first(path: str) -> str:
-    return path.partition(".")[0]
 
 
 def _spread(value: Any) -> list[Any]:

@@ -173,19 +173,26 @@ def _advice(records: Records, path: str) -> str:
     """A line of suite.toml with a guess; "" without one.
 
     Of columns with a usual name, or else of all, the input is the one with most different texts, and the answer the one
-    with the shortest. Links and numbers of rows are neither.
+    with the shortest. Links and numbers of rows are neither. Of a column that holds fields, each of these is one.
     """
     first = [row for _, row in itertools.islice(rows(records), LOOKED_AT) if row]
     names = by_meaning(records.columns, file=records.file)
-    texts = {bare: [text for row in first if (text := as_text(row[bare]))] for bare in names}
+    fields = [(bare, name) for bare in names for row in first[:1] if isinstance(row[bare], dict) for name in row[bare]]
+    names |= {f"{bare}.{name}": f"{names[bare]}.{name}" for bare, name in fields}
+    texts = {bare: [text for row in first if (text := as_text(cell(row, of)))] for bare, of in names.items()}
     usable = {bare: of for bare, of in texts.items() if len(of) == len(first) and not any(map(is_link, of))}
     varied = {bare: of for bare, of in usable.items() if (len(set(of)) > 1 or len(of) == 1) and "id" not in bare}
     worded = [bare for bare, of in varied.items() if any(re.search(r"[^\W\d_]", text) for text in of)]
-    given = max(worded, key=lambda bare: (bare in (*INPUT, TEXT), len(set(varied[bare]))), default="")
+    given = max(worded, key=lambda bare: (bare.partition(".")[0] in (*INPUT, TEXT), len(set(varied[bare]))), default="")
     answers = [bare for bare in varied if bare != given]
-    answer = min(answers, key=lambda bare: (bare not in (*OUTPUT, *ANSWER), sum(map(len, varied[bare]))), default="")
+    answer = min(
+        answers,
+        key=lambda bare: (bare.partition(".")[0] not in (*OUTPUT, *ANSWER), sum(map(len, varied[bare]))),
+        default="",
+    )
     if not (given and answer):
-        return ""
+        of_records = [name for bare, name in names.items() if any(_is_records(row.get(bare)) for row in first)]
+        return f" {of_records[0]!r} holds records itself: write each as a record of the file." if of_records else ""
     guess = {"input": names[given], "answer": names[answer]}
     roles = ", ".join(f"{role} = {json.dumps(of, ensure_ascii=False)}" for role, of in guess.items())
     line = f"files.{json.dumps(path or records.file)}.columns = {{{roles}}}"

@@ -75,7 +75,7 @@ class Records:
                 if value is not None and (
                     type(value) not in (str, int) or kinds.setdefault(name, type(value)) is not type(value)
                 ):
-                    raise DataError(self._refusal(number, name, value))
+                    raise self._refusal(number, name, value)
                 text = "" if value is None else str(value)
                 if not text.strip() and name not in self.optional:
                     reason = f"nothing in column {name!r}"
@@ -101,12 +101,13 @@ class Records:
             first = first or name
         return first
 
-    def _refusal(self, number: int, name: str, value: Any) -> str:
+    def _refusal(self, number: int, name: str, value: Any) -> DataError:
         place, shown = self.place(number), f"{value!r:.60}"
         if type(value) in (str, int):
             kinds = "a number, and other rows text" if type(value) is int else "text, and other rows numbers"
-            return f"{place}: column {name!r} holds {kinds}; write all of them as text: got {shown}."
-        return f"{place}: column {name!r} must hold text, or whole numbers in every row; got {shown}."
+            return DataError(f"{place}: column {name!r} holds {kinds}; write all of them as text: got {shown}.")
+        message = f"{place}: column {name!r} must hold text, or whole numbers in every row; got {shown}."
+        return UnclearColumnsError(message)
 
 
 def note_misspelt_group(names: Iterable[str], *, file: str) -> None:

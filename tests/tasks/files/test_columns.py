@@ -125,6 +125,9 @@ UNCLEAR = {
     "no_wrong.csv": "clean,corrupted,answer\nAnn met,Bob met, Eve\nTom met,Sue met, Ian\n",
     "long.json": [dict.fromkeys([f"{'a' * 300}{n}" for n in range(50)], 1.5)],
     "entities.json": {"a": {"x": []}, "b": {"x": []}},
+    "fields.json": [{"Question": f"who is {n}?", "Answer": {"Value": f"Bo {n}", "Of": ["x"]}} for n in range(3)],
+    "floats.json": [{"input": "a b", "output": 1.5}, {"input": "c d", "output": 2.5}],
+    "within.json": {"data": [{"title": "a b", "paragraphs": [{"context": "c d", "qas": []}]}]},
 }  # fmt: skip
 
 
@@ -136,7 +139,7 @@ def test_a_refusal_is_short_and_its_line_works(tmp_path, name):
     message = str(caught.value)
     assert len(message) <= 600
     line = re.search(r"files\..*?\.columns = \{.*?\}", message)
-    assert line or name in ("long.json", "entities.json")
+    assert line or name in ("long.json", "entities.json", "within.json")
     if line:
         write(tmp_path / "suite.toml", line[0])
         assert only(file).drops.kept > 0
