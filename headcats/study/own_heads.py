@@ -1,5 +1,7 @@
 """Heads that the user names: their joint effect, beside random heads of the same layers, and the fewest that do it."""
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,7 +45,7 @@ def ablate(
         heads: "L9H6", "9.6", (9, 6) or `Head`; see `hc.heads` for lists in files.
         method: A causal method as in `hc.run`, such as "mean_ablation@last" or "zero_ablation".
         metric: Name of a metric, or a function.
-        n_random: Number of random sets, with as many heads of each layer, drawn from the others where there are enough.
+        n_random: Number of random sets with as many heads of each layer; fewer where the model has fewer such sets.
         reference: Prompts of the mean for batches; without it, other prompts of the batch (see `hc.sweep`).
         seed: Seed of the random sets, of the bootstrap, and of the prompts of a suite.
         memory: As in `hc.sweep`.
@@ -203,17 +205,18 @@ def smallest_set(
 
 
 def _random_sets(model: HookedModel, heads: Sequence[Head], *, n: int, seed: int) -> list[list[Head]]:
-    """Sets with as many heads of each layer, of others where there are enough; none where there is no other head."""
-    draws, sets = stream(seed, "random heads", " ".join(map(str, heads))), list[list[Head]]()
-    counts = {layer: sum(head.layer == layer for head in heads) for layer in sorted({head.layer for head in heads})}
-    if all(k == model.n_heads[layer] for layer, k in counts.items()):
-        return []
-    for _ in range(n):
-        drawn = []
-        for layer, k in counts.items():
-            everything = [Head(layer, head) for head in range(model.n_heads[layer])]
-            others = [head for head in everything if head not in heads]
-            pool = others if len(others) >= k else everything
-            drawn += [pool[place] for place in sorted(draws.choice(len(pool), size=k, replace=False))]
-        sets.append(drawn)
-    return sets
+    """Other sets with as many heads of each layer, each drawn once; all of them where there are no more than `n`.
+
+    They may share heads with this one: were they drawn from the others, a random set would too often seem special.
+    """
+    draws, sets = stream(seed, "random heads", " ".join(map(str, heads))), {frozenset(heads): list(heads)}
+    counts = Counter(head.layer for head in heads)
+    most = math.prod(math.comb(model.n_heads[layer], k) for layer, k in counts.items())
+    while len(sets) < min(1 + n, most):
+        drawn = [
+            Head(layer, int(head))
+            for layer, k in sorted(counts.items())
+            for head in sorted(draws.choice(model.n_heads[layer], size=k, replace=False))
+        ]
+        sets.setdefault(frozenset(drawn), drawn)
+    return list(sets.values())[1:]

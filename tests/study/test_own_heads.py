@@ -1,5 +1,6 @@
 """Heads that the user names: their joint effect against plain hooks, beside random sets, and the fewest that do it."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import headcats as hc
 from headcats.base.errors import DataError, HeadcatsError, OptionError
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
+from headcats.study.own_heads import _random_sets
 
 ARCHITECTURES = ["gpt2", "gemma2", "gpt_oss", "neox", "granite", "mixtral", "falcon", "llama", "bloom", "qwen3"]
 HEADS = ["L0H1", "L1H3", "L2H0"]
@@ -54,12 +56,30 @@ def test_the_joint_effect_is_that_of_plain_hooks(name: str, method: str) -> None
     assert abs(float(table.raw[0]) - (clean - edited).mean()) < 1e-5
     assert abs(float(table.effect[0]) - (clean - edited).mean() / (clean - corrupted).mean()) < 1e-5
     assert float(table.low[0]) < float(table.effect[0]) < float(table.high[0])
-    for names in table["heads"].values.tolist():
-        drawn = [Head.parse(head) for head in names.split("+")]
-        assert sorted(head.layer for head in drawn) == [0, 1, 2]
-        assert not {*map(str, drawn)} & {*HEADS}
+    drawn = table["heads"].values.tolist()
+    assert len({"+".join(HEADS), *drawn}) == 4
+    for names in drawn:
+        assert [Head.parse(head).layer for head in names.split("+")] == [0, 1, 2]
     larger = (table.random[0] >= table.effect[0]).sum()
     assert float(table.p_value[0]) == pytest.approx(float(1 + larger) / 4)
+
+
+@pytest.mark.parametrize(("layers", "k"), [(1, 1), (1, 2), (3, 1), (4, 2)])
+def test_random_sets_are_as_seldom_special_as_their_p_value_says(layers: int, k: int) -> None:
+    """Also where a layer has no more heads than random sets: then every other set is drawn once."""
+    draws, model = np.random.default_rng(0), SimpleNamespace(n_heads=dict.fromkeys(range(6), 12))
+    effects, p_values = draws.standard_t(2, size=(6, 12)), []
+    for seed in range(400):
+        chosen = [
+            (int(layer), int(head)) for layer in draws.choice(6, layers, False) for head in draws.choice(12, k, False)
+        ]
+        own, *others = [
+            sum(effects[each] for each in heads)
+            for heads in [chosen, *_random_sets(model, [Head(*each) for each in chosen], n=20, seed=seed)]
+        ]
+        p_values.append((1 + sum(other >= own for other in others)) / (1 + len(others)))
+    assert len(others) == (11 if layers * k == 1 else 20)
+    assert [np.mean(np.array(p_values) <= level) <= level + 0.03 for level in (0.05, 0.1, 0.2)] == [True] * 3
 
 
 def test_a_suite_takes_the_prompts_and_the_reference_of_a_run() -> None:
