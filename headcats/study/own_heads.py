@@ -205,10 +205,8 @@ def smallest_set(
 
 
 def _random_sets(model: HookedModel, heads: Sequence[Head], *, n: int, seed: int) -> list[list[Head]]:
-    """Other sets with as many heads of each layer, each drawn once; all of them where there are no more than `n`.
-
-    They may share heads with this one: were they drawn from the others, a random set would too often seem special.
-    """
+    """Other sets with as many heads of each layer, each drawn once; all of them where there are no more than `n`."""
+    # They may share heads with this one: without those that do, a random set would too often seem special.
     draws, sets = stream(seed, "random heads", " ".join(map(str, heads))), {frozenset(heads): list(heads)}
     counts = Counter(head.layer for head in heads)
     most = math.prod(math.comb(model.n_heads[layer], k) for layer, k in counts.items())
