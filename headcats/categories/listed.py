@@ -90,5 +90,5 @@ def _by_chance(
     for row in range(len(exists)):
         n, k, drawn = (int(marks[row].sum()) for marks in (exists, category & exists, listed))
         if drawn:
-            chance = np.convolve(chance, hypergeom(n, k, drawn).pmf(np.arange(drawn + 1)))
+            chance = np.convolve(chance, hypergeom.pmf(np.arange(drawn + 1), n, k, drawn))
     return chance
