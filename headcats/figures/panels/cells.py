@@ -106,17 +106,18 @@ class Cells:
         symbol: str,
         share: float,
         least: float = 3.0,
+        most: float = 16.0,
         colour: Any = MARK,
         **marker: Any,
     ) -> go.Scatter | None:
         """Symbol on every cell of the frame, with more of plotly's `marker`; `colour` is one, or one per row.
 
-        Its size is a share of the cell's shorter side, from `least` to 16 pixels.
+        Its size is a share of the cell's shorter side, from `least` to `most` pixels.
         """
         if not len(frame):
             return None
         rows, columns = self.places(frame)
-        marker |= {"symbol": symbol, "size": min(16.0, max(least, share * self.smallest)), "color": colour}
+        marker |= {"symbol": symbol, "size": min(most, max(least, share * self.smallest)), "color": colour}
         return go.Scatter(x=columns, y=rows, mode="markers", marker=marker, name=name)
 
     def crosses(self, frame: pd.DataFrame) -> go.Scatter | None:
