@@ -54,7 +54,7 @@ def is_adapter(folder: Path) -> bool:
 def base_of(folder: Path) -> tuple[str, str | None]:
     """Name or folder, and revision, of the model that an adapter is for; a ModelError if it cannot be read."""
     if importlib.util.find_spec("peft") is None:
-        raise ModelError(f"{str(folder)!r} is an adapter: to merge it, install peft: pip install 'headcats[peft]'.")
+        raise ModelError(f"{str(folder)!r} is an adapter: to merge it, install peft: pip install peft.")
     if not (folder / _WEIGHTS).is_file():
         raise ModelError(f"{str(folder)!r} is an adapter without {_WEIGHTS}: save it there with save_pretrained.")
     try:
@@ -71,17 +71,23 @@ def base_of(folder: Path) -> tuple[str, str | None]:
 
 def merged(model: nn.Module, folder: Path) -> Any:
     """The model with the adapter of a folder merged into its weights, which are replaced."""
-    from peft import PeftModel
+    from peft import PeftModel, get_peft_model_state_dict
+    from safetensors import safe_open
 
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             adapted = PeftModel.from_pretrained(model, str(folder))
+            fitting = get_peft_model_state_dict(adapted, save_embedding_layers=True).keys()
             whole = adapted.merge_and_unload().eval()
+        with safe_open(folder / _WEIGHTS, "pt") as file:
+            stored = set(file.keys())
     except Exception as error:  # noqa: BLE001 - shapes, names of layers and kinds of adapters fail in their own ways
         raise _other_base(model, folder, first_line(error)) from None
     if missing := next((str(each.message) for each in caught if "missing adapter keys" in str(each.message)), ""):
         raise _other_base(model, folder, missing[:160])
+    if stored & fitting and (unused := sorted(stored - fitting)):  # all have other names where peft renames them
+        raise _other_base(model, folder, f"which lacks the layers of {len(unused)} of its weights, such as {unused[0]}")
     return whole
 
 

@@ -87,6 +87,7 @@ def test_an_adapter_that_does_not_fit_is_refused(folders: Any, tmp_path: Path) -
     for name, other in {
         "wider": llama(hidden_size=64),
         "deeper": llama(num_hidden_layers=3),
+        "shallower": llama(num_hidden_layers=1),
         "gpt2": transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=32, n_embd=32, n_layer=2, n_head=4)),
     }.items():
         other.save_pretrained(tmp_path / name)
