@@ -1,5 +1,6 @@
 """Sets of heads that are replaced together: on which prompts, and what they do there."""
 
+import functools
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,23 +16,28 @@ from headcats.prompts.batch import PromptBatch
 from headcats.results.options import options_of
 from headcats.statistics.random_streams import stream
 from headcats.statistics.task import Estimate, PromptEffects, estimate
+from headcats.study.distractors import settle_distractors
 from headcats.study.options import StudyOptions
 from headcats.study.own_template import with_own_template
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
 from headcats.study.references import reference_kind
+from headcats.study.scorer import Here
+from headcats.study.skipped import report_shuffled
 from headcats.sweeps.joint import joint_sweep
 from headcats.sweeps.reference import given_reference
 
+_OWN = {"suite", "methods", "seed", "metrics", "path", "memory"}
 _log = logging.getLogger("headcats")
 
 
 class TaskPrompts(NamedTuple):
-    """Prompts of one task; `reference` is None for those of the batch itself."""
+    """Prompts of one task; `reference` is None for those of the batch itself, and `corruption` "" for given prompts."""
 
     task: str
     batches: Sequence[PromptBatch]
     reference: Any
+    corruption: str = ""
 
 
 class SetWork(NamedTuple):
@@ -92,28 +98,30 @@ def prepared(
         names = dict.fromkeys(batch.task or "prompts" for batch in batches)
         of_task: Mapping[str, Any] = {name: [b for b in batches if (b.task or "prompts") == name] for name in names}
         return work, (TaskPrompts(name, found, reference) for name, found in of_task.items())
-    allowed = {each.name for each in options_of(StudyOptions, "plan")} - {"suite", "methods", "seed", "metrics"}
+    allowed = {each.name for each in options_of(StudyOptions, "validate")} - _OWN
     if wrong := options.keys() - allowed:
-        raise OptionError(
-            f"{', '.join(sorted(wrong))} cannot be given here; of `hc.run` {', '.join(sorted(allowed))} can."
-        )
+        raise OptionError(f"{', '.join(sorted(wrong))} cannot be given here; {', '.join(sorted(allowed))} can.")
     if reference is not None:
-        raise OptionError(
-            "The reference of a suite's prompts is that of a run: leave out `reference`, or pass batches."
-        )
+        raise OptionError("The reference of a suite's prompts is that of a run; for another pass batches.")
     return work, _of_suite(work, prompts, options)
 
 
 def _of_suite(work: SetWork, suite: Any, options: Mapping[str, Any]) -> Iterator[TaskPrompts]:
+    """Prompts of the tasks that a run would score: what the model cannot do is left out, and corrupts no other."""
     study = plan(suite=suite, methods=[work.spec.label], seed=work.seed, **options)
-    preparation = Preparation(work.model, with_own_template(study, work.model))
-    for task in study.tasks:
-        prepared, kind = preparation.of(task.name), reference_kind(work.spec)
-        if prepared.problem:
-            leave_out(task.name, DataError(prepared.problem), suite)
+    preparation, kind = Preparation(work.model, with_own_template(study, work.model)), reference_kind(work.spec)
+    scorer, names = Here(preparation, path="auto", memory=work.memory), [task.name for task in study.tasks]
+    assess = functools.partial(scorer.assess, advance=lambda steps, task: None)
+    records = settle_distractors(preparation, names, assess=assess)
+    records = {name: records.get(name) or assess([name])[name] for name in names}
+    report_shuffled(records)
+    for task, record in records.items():
+        if record.refusal:
+            leave_out(task, DataError(record.refusal), suite)
             continue
-        reference = preparation.references.of(task.name, kind) if kind else None
-        yield TaskPrompts(task.name, preparation.batches(task.name, work.spec), reference)
+        reference = preparation.references.of(task, kind) if kind else None
+        corruption = preparation.of(task).corruption
+        yield TaskPrompts(task, preparation.batches(task, work.spec), reference, corruption)
 
 
 def _of_half(batch: PromptBatch, prompts: TaskPrompts, half: int | None, seed: int) -> PromptBatch | None:

@@ -41,7 +41,7 @@ def ablate(
     Args:
         model: As in `hc.run`.
         prompts: A `PromptBatch`, a list of them, or a suite as in `hc.run`, whose prompts and reference are those of a
-            run with these options.
+            run with these options, which leaves out what the model cannot do.
         heads: "L9H6", "9.6", (9, 6) or `Head`; see `hc.heads` for lists in files.
         method: A causal method as in `hc.run`, such as "mean_ablation@last" or "zero_ablation".
         metric: Name of a metric, or a function.
@@ -49,14 +49,15 @@ def ablate(
         reference: Prompts of the mean for batches; without it, other prompts of the batch (see `hc.sweep`).
         seed: Seed of the random sets, of the bootstrap, and of the prompts of a suite.
         memory: As in `hc.sweep`.
-        **options: Of `hc.run`, for a suite: `tasks`, `n_prompts` and others that decide on the prompts.
+        **options: Of `hc.run`, for a suite: `tasks`, `n_prompts`, `min_accuracy` and others that decide on the prompts.
 
     Returns:
         `effect (task)` in shares of the gap between clean and corrupted prompts, positive = the heads help; its 95 %
-        interval `low, high (task)` over query items; `raw (task)` in the metric's unit; `gap`, `n_items (task)`;
-        `random (task, draw)`, effects of the random sets, whose names are the coordinate `heads (draw)`; and `p_value
-        (task)`, the share of these and the set itself with at least its effect. A suite's task without prompts or
-        without a gap is left out with a warning.
+        interval `low, high (task)` over query items; `raw (task)` in the metric's unit; `gap`, `n_items (task)`,
+        and of a suite `corruption (task)`; `random (task, draw)`, effects of the random sets, whose names are the
+        coordinate `heads (draw)`; and `p_value (task)`, the share of these and the set itself with at least its effect:
+        one-sided, never below 1 / (draws + 1), and another question than whether the interval holds 0. A task that is
+        skipped, or has no gap, is left out with a warning.
 
     Raises:
         DataError: No head, a head twice, one that the model lacks, or no task with a gap.
@@ -76,10 +77,11 @@ def ablate(
     work, tasks = prepared(model, prompts, method, metric, reference, seed, memory, options)
     chosen = distinct(heads, work.model.find_head)
     draws = _random_sets(work.model, chosen, n=n_random, seed=seed)
-    rows = {}
+    rows, corruption = {}, list[str]()
     for of_task in tasks:
         try:
             rows[of_task.task] = work.effects(of_task, [chosen, *draws])
+            corruption.append(of_task.corruption)
         except DataError as problem:
             leave_out(of_task.task, problem, prompts)
     if not rows:
@@ -94,6 +96,7 @@ def ablate(
             "high": ("task", [row.effect[0] + half[task] for task, row in rows.items()]),
             "raw": ("task", [row.raw[0] for row in rows.values()]),
             "gap": ("task", [row.gap for row in rows.values()]),
+            "corruption": ("task", corruption),
             "n_items": ("task", [row.n_items for row in rows.values()]),
             "random": (("task", "draw"), effects[:, 1:]),
             "p_value": ("task", (1 + as_large) / (1 + len(draws)) if draws else np.full(len(rows), np.nan)),
@@ -127,7 +130,7 @@ def smallest_set(
     over the tasks, until it does all. What the growing set does is then measured on the other half.
 
     Args:
-        model: As in `hc.ablate`, like every argument that is not named here.
+        model: As in `hc.ablate`.
         prompts: As in `hc.ablate`.
         heads: Heads to choose from; None for the 24 of the model with the largest effects of their own.
         share: Share of the damage that all of `heads`, or without them all heads of the model, do together; in (0, 1].
@@ -171,9 +174,7 @@ def smallest_set(
         raise DataError(NOTHING)
     *single, whole = np.mean(alone, axis=0).tolist()
     if not whole > 0:
-        raise DataError(
-            f"These {len(pool)} heads do no damage together ({whole:.2f} of the gap): nothing can be shared."
-        )
+        raise DataError(f"These {len(pool)} heads do no damage together ({whole:.2f} of the gap).")
     left = [pool[place] for place in np.argsort(single)[::-1][:CANDIDATES]]
     order, reached = list[Head](), list[float]()
     while left and max(reached, default=0.0) < 1:

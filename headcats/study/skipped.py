@@ -42,15 +42,7 @@ def report_skipped(preparation: Preparation, study: Study, manifest: Manifest) -
             pluralize(len(names), "task is", "tasks are"),
             ", ".join(f"{name} ({accuracy:.2f})" for name, accuracy in unsolved.items()),
         )
-    shuffled = [name for name in scored if records[name].corruption]
-    if shuffled:
-        _log.warning(
-            "%d of %s corrupted by shuffled labels, as no other task that the model can do shares enough inputs "
-            "with it: %s.",
-            len(shuffled),
-            pluralize(len(names), "task is", "tasks are"),
-            ", ".join(shuffled),
-        )
+    report_shuffled({name: records[name] for name in names})
     references = {name: preparation.of(name).references.kept for name in scored}
     few = [f"{name} ({references[name]})" for name in scored if references[name] < REFERENCE_PROMPTS]
     if few and any("reference" in spec.method.options for spec in study.task_methods):
@@ -105,6 +97,18 @@ def _reason_lines(label: str, reasons: Mapping[str, str]) -> list[str]:
         else:
             lines.append(f"  {label} {first}: {group[first]} Alike, with other numbers: {', '.join(rest)}.")
     return lines
+
+
+def report_shuffled(records: Mapping[str, TaskRecord]) -> None:
+    """Warn of tasks that shuffled labels corrupt, as no other task does."""
+    if shuffled := [name for name, record in records.items() if record.corruption and not record.refusal]:
+        _log.warning(
+            "%d of %s corrupted by shuffled labels, as no other task that the model can do shares enough inputs "
+            "with it: %s.",
+            len(shuffled),
+            pluralize(len(records), "task is", "tasks are"),
+            ", ".join(shuffled),
+        )
 
 
 def report_shares(preparation: Preparation, records: Mapping[str, TaskRecord]) -> None:

@@ -94,7 +94,7 @@ class Reference:
                 rows.append(torch.stack([means[label] if is_masked else zero for label, is_masked in tokens]))
         if uncovered:
             prompt, label = next(iter(uncovered.items()))
-            advice = "Use positions='last', or more reference prompts."
+            advice = "Use positions='last' (METHOD@last), or more reference prompts."
             raise self._uncovered(f"Token role {label!r}", self._counts.get(label, 0), batch, list(uncovered), advice)
         return torch.stack(rows)
 

@@ -92,6 +92,19 @@ def test_a_suite_takes_the_prompts_and_the_reference_of_a_run() -> None:
     assert table.p_value.isnull().all()
 
 
+def test_a_task_that_the_model_cannot_do_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    options: dict[str, Any] = {"heads": ["L3H1"], "n_random": 0, "n_prompts": 16}
+    tasks = ["plural", "list_max", "list_first", "list_last"]
+    table = hc.ablate("mini", tasks, **options)
+    assert table["task"].values.tolist() == tasks
+    assert table.corruption.values.tolist() == ["shuffled_labels", *["other_task"] * 3]
+    assert "plural" in caplog.text.partition("shuffled labels")[2]
+    strict = hc.ablate("mini", tasks, min_accuracy=1.0, **options)
+    assert strict["task"].values.tolist() == ["plural", "list_max"]
+    assert strict.corruption.values.tolist() == ["shuffled_labels"] * 2  # what is left out corrupts no other
+    assert "cannot do it" in caplog.text
+
+
 def test_the_smallest_set_is_chosen_on_one_half_and_judged_on_the_other() -> None:
     options: dict[str, Any] = {"tasks": ["plural"], "n_prompts": 24, "method": "mean_ablation@last"}
     pool = [f"L{layer}H{head}" for layer in (1, 2, 4) for head in range(3)]
