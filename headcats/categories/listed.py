@@ -26,9 +26,9 @@ def in_both(members: xr.Dataset, heads: Sequence[Any], *, sign: str = "helping")
         sign: "helping" or "suppressing" heads of the map.
 
     Returns:
-        One row a `category`, and one for "any": `members`, `listed` (heads of the list with an effect in the map),
-        `both`, `expected` (mean by chance), `p_value` (that chance gives as many; one-sided) and `heads` (names of
-        those in both).
+        One row a `category`, and one for "any": `members`, `listed` (heads of the list with an effect in it), `both`,
+        `expected` (mean by chance), `p_value` (that chance gives as many; one-sided; both NaN of a category that is not
+        judged) and `heads` (names of those in both).
 
     Raises:
         DataError: No memberships, no head, a head twice, or one that the map lacks.
@@ -47,17 +47,17 @@ def in_both(members: xr.Dataset, heads: Sequence[Any], *, sign: str = "helping")
     members = of_sign(members, sign)
     order = ("category", "layer", "head")
     inside = members["member"].transpose(*order).values == 1
-    exists = np.asarray(members["effect"].transpose(*order).notnull().values.any(axis=0))
-    listed = listed_heads(members, heads) & exists
-    rows = {}
+    judged = members["effect"].transpose(*order).notnull().values
+    named, layers, rows = listed_heads(members, heads), members["layer"].values, {}
     names = [str(name) for name in members["category"].values]
-    for name, category in zip([*names, "any"], [*inside, inside.any(axis=0)], strict=True):
+    inside, judged = (np.concatenate([marks, marks.any(axis=0, keepdims=True)]) for marks in (inside, judged))
+    for name, category, exists in zip([*names, "any"], inside, judged, strict=True):
+        listed = named & exists
         both = listed & category
-        layers = members["layer"].values
         shared = ", ".join(str(Head(int(layers[row]), int(head))) for row, head in np.argwhere(both))
-        chance = _by_chance(category, listed, exists)
+        chance = _by_chance(category, listed, exists) if exists.any() else np.array([np.nan])
         mean = float(chance @ np.arange(len(chance)))
-        p_value = min(1.0, float(chance[int(both.sum()) :].sum()))
+        p_value = float(np.minimum(1.0, chance[int(both.sum()) :].sum()))
         rows[name] = (int(category.sum()), int(listed.sum()), int(both.sum()), mean, p_value, shared)
     table = pd.DataFrame.from_dict(
         rows, orient="index", columns=["members", "listed", "both", "expected", "p_value", "heads"]

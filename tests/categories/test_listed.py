@@ -54,6 +54,16 @@ def test_random_lists_have_a_uniform_p_value(members: xr.Dataset) -> None:
     assert 0 < np.mean(low) <= 0.13
 
 
+def test_a_category_that_is_not_judged_has_no_chance(members: xr.Dataset) -> None:
+    blank = members.copy(deep=True)
+    name = str(blank["category"].values[0])
+    blank["effect"].loc[{"category": name}] = np.nan
+    blank["member"].loc[{"category": name}] = -1
+    table = hc.categories.in_both(blank, ["L0H1"])
+    assert table.loc[name, ["expected", "p_value"]].isna().all()
+    assert table.loc["any", "listed"] == 1
+
+
 @for_each(
     "heads,message",
     [
