@@ -206,6 +206,8 @@ def _of_text(source: str) -> Suite:
     files = [path for path in sorted(Path().glob(f"{glob.escape(source)}.*")) if path.suffix in SUFFIXES]
     if files:
         raise UnknownNameError(f"{unknown_name_message('suite', source, registered('suite'))} A file: '{files[0]}'.")
+    if source in registered("task"):
+        raise UnknownNameError(f"{source!r} is a task, and no suite: pass a list, [{source!r}].")
     return _registered(source)
 
 

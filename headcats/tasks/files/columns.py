@@ -64,7 +64,7 @@ class Columns:
         """Raise a DataError for a column that the file lacks; a layout may name some that not every file has."""
         known = by_meaning(records.columns, file=records.file)
         for path in itertools.chain(*([of] if isinstance(of, str) else of for of in self.roles.values())):
-            for name in _NAMES_IN_TEXT.findall(path) if "{" in path else [path]:
+            for name in [path] if meaning(path) in known or "{" not in path else _NAMES_IN_TEXT.findall(path):
                 is_known = {meaning(name.partition(".")[0]), meaning(name)} & {*known, "*"}
                 if not is_known and not self.layout:
                     raise DataError(unknown_name_message(f"column of {records.file}", name, records.columns))
@@ -150,14 +150,14 @@ def rows(records: Records) -> Iterator[tuple[int, Row]]:
 
 def cell(row: Row, path: str) -> Any:
     """Value of a column, of a field within it, or of a text with columns in it; None for nothing."""
+    if meaning(path) in row:
+        value = row[meaning(path)]
+        return None if value is ABSENT else value
     if "{" in path:
         texts = [_text(cell(row, name)) or "" for name in _NAMES_IN_TEXT.findall(path)]
         filled = iter(texts)
         made = _NAMES_IN_TEXT.sub(lambda _: next(filled), path).strip()
         return made if any(texts) or not texts else None
-    if meaning(path) in row:
-        value = row[meaning(path)]
-        return None if value is ABSENT else value
     first, _, others = path.partition(".")
     value = row.get(meaning(first))
     for name in others.split("."):

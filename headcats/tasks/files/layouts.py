@@ -4,6 +4,7 @@ import functools
 import itertools
 import json
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -197,5 +198,5 @@ def _advice(records: Records, path: str) -> str:
     roles = ", ".join(f"{role} = {json.dumps(of, ensure_ascii=False)}" for role, of in guess.items())
     line = f"files.{json.dumps(path or records.file)}.columns = {{{roles}}}"
     is_short = not any("," in name or len(name) > 40 for name in guess.values())
-    option = f" (or --columns {','.join(f'{role}={name}' for role, name in guess.items())})" * is_short
-    return f" Say it in the suite.toml of the file or its folder: {line}{option}."
+    written = shlex.quote(",".join(f"{role}={name}" for role, name in guess.items()))
+    return f" Say which, in a suite.toml in its folder: {line}{f' (or --columns {written})' * is_short}."

@@ -1,6 +1,7 @@
 """Rows with named columns, whatever the format of the file: their cells as text, and which column means what."""
 
 import logging
+import reprlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -102,7 +103,7 @@ class Records:
         return first
 
     def _refusal(self, number: int, name: str, value: Any) -> DataError:
-        place, shown = self.place(number), f"{value!r:.60}"
+        place, shown = self.place(number), reprlib.repr(value)
         if type(value) in (str, int):
             kinds = "a number, and other rows text" if type(value) is int else "text, and other rows numbers"
             return DataError(f"{place}: column {name!r} holds {kinds}; write all of them as text: got {shown}.")

@@ -238,13 +238,14 @@ PUBLIC: dict[str, tuple[Any, Meant]] = {
     "counterfact_tracing.jsonl": (
         _rows(
             {
-                "relation": "is",
+                "relation": "{} speaks",
                 "prompt": "Ann Lee speaks",
                 "subject": "Ann Lee",
                 "target_true": " French",
                 "target_false": " English",
             },
             prompt="Bob speaks",
+            subject="Bob",
         ),
         ("Ann Lee speaks", " French", " English"),
     ),

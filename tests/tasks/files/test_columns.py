@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import pytest
 from for_each import for_each
@@ -119,6 +120,7 @@ def test_columns_are_those_of_one_file(tmp_path):
 
 UNCLEAR = {
     "names.csv": "city,land\nParis,France\nTokyo,Japan\n",
+    "odd.csv": "a.b c,d{e\nParis,France\nTokyo,Japan\n",
     "many.csv": ",".join(f"column{n}" for n in range(4000)) + "\n" + ",".join(f"w{n}" for n in range(4000)) + "\n",
     "both.json": [{"question": "a b", "prompt": "c", "answer": "d"}, {"question": "e f", "prompt": "g", "answer": "h"}],
     "links.csv": "source,title,answer\nhttp://a.org/1,one thing,b\nhttp://a.org/2,other thing,c\n",
@@ -143,6 +145,9 @@ def test_a_refusal_is_short_and_its_line_works(tmp_path, name):
     if line:
         write(tmp_path / "suite.toml", line[0])
         assert only(file).drops.kept > 0
+    if option := re.search(r"\(or (--columns .*)\)", message):
+        (tmp_path / "suite.toml").unlink()
+        assert only(file, columns=shlex.split(option[1])[1].split(",")).drops.kept > 0
 
 
 def test_a_refusal_in_a_subfolder_names_the_path_within_the_folder(tmp_path):
