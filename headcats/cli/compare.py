@@ -157,7 +157,7 @@ def _compare_tuned(runs: Runs, reading: MapSpec, answer: Answer) -> pd.DataFrame
     compared = compare_runs(runs, reading)
     rows = sorted(compared.memberships, key=lambda each: not each.moves)
     base, made = runs
-    verdict = [line("several.tuned", base=base, tuned=made), *agreeing(rows, n_runs=2)]
+    verdict = [line("several.tuned", base=base, tuned=made, method=compared.name), *agreeing(rows, n_runs=2)]
     answer.numbers["changed"] = [{**asdict(each), "moves": each.moves} for each in rows]
     answer.detail([membership_table(rows, list(runs), method=compared.name)])
     if compared.changes is not None:

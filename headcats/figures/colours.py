@@ -170,14 +170,9 @@ def suite_colours(data: xr.Dataset) -> dict[str, str]:
     return {name: standard.get(name) or next(spare, UNCLASSIFIED) for name in map(str, data["category"].values)}
 
 
-def _levels(colour: str) -> bytes:
-    """Red, green and blue of `#rrggbb`, from 0 to 255."""
-    return bytes.fromhex(colour[1:])
-
-
 def luminance(colour: str) -> float:
     """Relative luminance of `#rrggbb`, from 0 (black) to 1 (white)."""
-    shares = [level / 255 for level in _levels(colour)]
+    shares = [level / 255 for level in bytes.fromhex(colour[1:])]
     linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
     return sum(weight * share for weight, share in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 

@@ -149,14 +149,10 @@ def _are_options(options: Any) -> bool:
     )
 
 
-def _is_text(member: Any) -> bool:
-    return isinstance(member, str) and member != ""
-
-
 # Members that are no methods -> what they are.
 _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "options": ("a dict of the names and values of options", _are_options),
-    "positions": ("text such as 'last'", _is_text),
+    "positions": ("text such as 'last'", lambda member: isinstance(member, str) and member != ""),
 }
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,7 +82,9 @@ def draw_labellings(
     # Categories with the same numbers of sources and tasks can trade names, which divides the tasks as before.
     alike = Counter(map(tuple, counts.T.tolist())) if len(counts) else Counter()
     names = math.prod(math.factorial(number) for profile, number in alike.items() if any(profile))
-    possible = math.prod(_arrangements(row) for row in counts.tolist()) // names
+    possible = (
+        math.prod(math.factorial(sum(row)) // math.prod(map(math.factorial, row)) for row in counts.tolist()) // names
+    )
     draws = stream(seed, *map(str, labels.tolist()), "relabelling tasks")
     drawn = {_division(labels): labels}
     while len(drawn) < min(n + 1, possible):
@@ -107,7 +108,3 @@ def _division(labels: Int[np.ndarray, " task"]) -> tuple[int, ...]:
     """Division of the tasks, the same for labels that differ by the names of categories alone."""
     first = {label: place for place, label in enumerate(dict.fromkeys(labels.tolist()))}
     return tuple(first[label] for label in labels.tolist())
-
-
-def _arrangements(counts: Sequence[int]) -> int:
-    return math.factorial(sum(counts)) // math.prod(map(math.factorial, counts))

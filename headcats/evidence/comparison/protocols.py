@@ -100,8 +100,9 @@ def judge_protocols(runs: Runs, reading: MapSpec) -> JudgedProtocols:
     copies = {name: str(line("several.copy", first=first)) for name, first in runs.copies.items()}
     left_out = copies | not_judged | _approximations_beside_exact(members, method)
     for message, names in messages.items():
-        protocols_warned = f" ({_summarized(names, len(members))})" if set(names) != set(members) else ""
-        warnings.warn(message + protocols_warned, StatisticsWarning, stacklevel=2)
+        some = f"{len(names)} protocols, such as {names[0]}; {len(members)} are judged"
+        listed = "; ".join(names) if len(names) <= 3 else some
+        warnings.warn(message + f" ({listed})" * (set(names) != set(members)), StatisticsWarning, stacklevel=2)
     members = {name: table for name, table in members.items() if name not in left_out}
     if not members:
         reasons = "".join(f"\n- {name}: {reason}" for name, reason in left_out.items())
@@ -158,11 +159,6 @@ def _approximations_beside_exact(members: Mapping[str, xr.Dataset], method: str)
     if method or len(members) - len(approximate) < 2:
         return {}
     return dict.fromkeys(approximate, "estimates, not patched effects: name the method to compare an approximation")
-
-
-def _summarized(names: list[str], n_judged: int) -> str:
-    """Name the protocols of a warning, without listing dozens."""
-    return "; ".join(names) if len(names) <= 3 else f"{len(names)} protocols, such as {names[0]}; {n_judged} are judged"
 
 
 def _no_such_protocol(protocols: list[_Protocol], *, method: str, positions: str, metric: str) -> HeadcatsError:

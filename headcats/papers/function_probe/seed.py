@@ -70,7 +70,7 @@ def fit_classifier(
     scale = torch.where(varies, 1 / torch.where(varies, deviation, 1.0), 0.0)
     sizes = ((settings.projection, width), (settings.hidden, heads * settings.projection), (n_classes, settings.hidden))
     parameters = tuple(
-        _uniform(shape, fan_in, draws).to(device).requires_grad_()
+        ((2 * torch.rand(shape, generator=draws) - 1) / math.sqrt(fan_in)).to(device).requires_grad_()
         for out, fan_in in sizes
         for shape in ((out, fan_in), (out,))
     )
@@ -129,10 +129,6 @@ def _check_converged(loss: float, n_classes: int, settings: FunctionProbeSetting
         f"guessing between {n_classes} functions gives {math.log(n_classes):.3f}. {advice}; or take a smaller "
         f"learning_rate than {settings.learning_rate:g} (FunctionProbeSettings)."
     )
-
-
-def _uniform(shape: tuple[int, ...], fan_in: int, draws: torch.Generator) -> Tensor:
-    return (2 * torch.rand(shape, generator=draws) - 1) / math.sqrt(fan_in)
 
 
 @dataclass(frozen=True)

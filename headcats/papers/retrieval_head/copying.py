@@ -1,6 +1,5 @@
 """The share of a needle that a head copies: it looks most at the token that the model says next."""
 
-import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,10 +116,13 @@ def retrieval_scores(
     drawn = needle_sequences(adapted, n_samples=n_samples, length=length, needle=needle, seed=seed)
     grid = np.full((n_samples, len(adapted.layers), adapted.max_heads), np.nan)
     copied = np.zeros(n_samples)
+
+    def looked_at(pattern: Tensor) -> Int[Tensor, "head step"]:
+        return pattern[0, :, -needle:].argmax(-1).cpu()
+
     for sample, tokens in enumerate(drawn.tokens.split(1)):
         looks: dict[int, Tensor] = {}
-        part = functools.partial(_looks_at, steps=needle)
-        hooks = {hook_pattern(layer): keeping(looks, layer, part) for layer in adapted.layers}
+        hooks = {hook_pattern(layer): keeping(looks, layer, looked_at) for layer in adapted.layers}
         with torch.no_grad():
             logits = adapted.forward_last(tokens, needle, hooks=hooks)
         right = (logits[0].argmax(-1).cpu() == drawn.needle[sample])[None]
@@ -149,8 +151,3 @@ def retrieval_scores(
             "n_needed": max(2, int(np.ceil((1.96 * widest / _HALF_WIDTH) ** 2))),
         },
     )
-
-
-def _looks_at(pattern: Tensor, *, steps: int) -> Int[Tensor, "head step"]:
-    """Position that each head looks at most, at the last positions of a pattern `[1, head, from, to]`."""
-    return pattern[0, :, -steps:].argmax(-1).cpu()
