@@ -117,7 +117,7 @@ def _marked(marks: dict[str, pd.Series], separator: str) -> pd.Series:
 def rings(cells: Cells, rows: pd.DataFrame) -> go.Scatter | None:
     """Rings around what stands in the cells of the heads that a list names; None without a list."""
     listed = rows[rows[LISTED]] if LISTED in rows else rows[:0]
-    return cells.symbols(listed, name=RINGED, symbol="circle-open", share=0.9, most=60, line={"width": 2})
+    return cells.symbols(listed, name=RINGED, symbol="circle-open", share=0.9, least=5, most=60, line={"width": 2})
 
 
 def count_notes(rows: pd.DataFrame, overlap: xr.Dataset) -> list[str]:

@@ -27,7 +27,7 @@ from headcats.study.skipped import report_shuffled
 from headcats.sweeps.joint import joint_sweep
 from headcats.sweeps.reference import given_reference
 
-_OWN = {"suite", "methods", "seed", "metrics", "path", "memory"}
+_OWN = {"suite", "methods", "seed", "metrics", "path", "memory"}  # arguments of `ablate`, or not for it
 _log = logging.getLogger("headcats")
 
 

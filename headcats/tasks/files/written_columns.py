@@ -77,8 +77,8 @@ def written_source(source: Any, columns: Any) -> str:
             raise DataError(f"Expected columns as input=NAME,answer=NAME or a mapping; got {columns!r:.60}.")
         listed = columns.split(",") if isinstance(columns, str) else columns
         pairs = [str(each).partition("=")[::2] for each in listed]
-        if wrong := next((each for each, (_, name) in zip(listed, pairs, strict=True) if not name), ""):
-            raise DataError(f"Expected columns as input=NAME,answer=NAME; got {wrong!r:.60}.")
+        if not all(name for _, name in pairs):
+            raise DataError(f"Expected columns as input=NAME,answer=NAME; got {columns!r:.60}.")
         if len(dict(pairs)) < len(pairs):
             raise DataError(f"Columns name a role twice: {', '.join(f'{role}={name}' for role, name in pairs):.200}.")
         columns = dict(pairs)

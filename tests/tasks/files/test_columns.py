@@ -101,6 +101,7 @@ def test_a_row_that_lacks_what_counts_is_dropped_and_counted(tmp_path):
         ({}, "expected columns"),
         (["input=Land", "input=bad"], "twice"),
         (["Land"], "input=NAME"),
+        ("input=Land,answer=bad,", "input=NAME"),
         ({"input": "Land", "answer": "bad", "words": {"a": "b"}}, r"suite\.toml"),
         ({"input": "Land", "answer": "bad", "patterns": {"answer": "("}}, "regular expression"),
         ({"input": "Land", "answer": "bad", "patterns": {"answer": "x"}}, "one group"),
